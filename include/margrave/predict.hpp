@@ -1,0 +1,76 @@
+// Using a model: labels, marginals, k best, losses.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "margrave/dataset.hpp"
+#include "margrave/model.hpp"
+
+namespace margrave {
+
+struct PredictOptions {
+  Inference inference = Inference::automatic;
+  bool marginals = false;
+  std::uint32_t nbest = 1;  ///< > 1 needs chains
+  int threads = 0;
+};
+
+struct Prediction {
+  struct Scored {
+    double score = 0;
+    std::vector<std::uint32_t> labels;
+  };
+  std::vector<Scored> best;            ///< best first
+  std::vector<double> node_marginals;  ///< states of variable 0, then 1, …; empty unless asked for
+};
+
+std::vector<Prediction> predict(const Model& model, const Dataset& data, const PredictOptions& options = {});
+
+/// Losses over the labelled variables of a dataset.
+struct Losses {
+  double hamming = 0;   ///< wrong variables / labelled variables, over all examples together
+  double zero_one = 0;  ///< fraction of examples with any wrong variable
+  double f1 = 0;        ///< see evaluate()
+  std::uint64_t examples = 0, variables = 0;
+};
+
+/// Hamming and zero-one loss, and F1: micro-averaged over state 1 where every variable is binary, else
+/// macro-averaged over the states (of each variable template) that occur in truth or prediction. F1 is 1
+/// where there is nothing to find and nothing was found.
+Losses evaluate(const Model& model, const Dataset& data, const PredictOptions& options = {});
+Losses losses(const Dataset& data, const std::vector<Prediction>& predictions);
+
+/// How well one label is found: a state of a variable template, or state 1 alone where every variable is
+/// binary.
+struct LabelScore {
+  std::string label;
+  std::uint64_t true_positive = 0, false_positive = 0, false_negative = 0;
+  double f1() const {
+    const std::uint64_t all = 2 * true_positive + false_positive + false_negative;
+    return all == 0 ? 1.0 : 2.0 * static_cast<double>(true_positive) / static_cast<double>(all);
+  }
+};
+std::vector<LabelScore> label_scores(const Dataset& data, const std::vector<Prediction>& predictions);
+
+/// Recomputes primal, dual bound and gap of a model on its training data from its certificate, with code
+/// apart from the solvers.
+struct CertifiedBounds {
+  double primal = 0;
+  std::optional<double> dual;
+  double weight_distance = 0;  ///< largest |w − w(certificate)|
+  double infeasibility = 0;    ///< largest distance of an example's weights from the simplex, before they
+                               ///< were normalised
+
+  std::optional<double> gap() const {
+    if (!dual) return std::nullopt;
+    return primal - *dual;
+  }
+};
+/// Throws InputError where the data is not what the model was trained on, UsageError where its loss or graphs
+/// cannot be certified. Without a certificate in the model the dual is absent.
+CertifiedBounds certify(const Model& model, const Dataset& data, int threads = 0);
+
+}  // namespace margrave

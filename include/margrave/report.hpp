@@ -1,0 +1,77 @@
+// What a training run tells about itself.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace margrave {
+
+/// How solving ended. A limit reached is a success with that status.
+enum class Status : std::uint8_t { converged, epoch_limit, time_limit, interrupted, numerical_failure };
+constexpr std::string_view name(Status status) {
+  switch (status) {
+    case Status::converged:
+      return "converged";
+    case Status::epoch_limit:
+      return "epoch_limit";
+    case Status::time_limit:
+      return "time_limit";
+    case Status::interrupted:
+      return "interrupted";
+    case Status::numerical_failure:
+      return "numerical_failure";
+  }
+  return "unknown";
+}
+
+/// Which hinge the bounds speak of.
+enum class Relaxation : std::uint8_t { exact, local_polytope };
+constexpr std::string_view name(Relaxation relaxation) {
+  return relaxation == Relaxation::exact ? "exact" : "local-polytope";
+}
+
+/// One evaluation by the GapEvaluator. An absent bound is absent, never a sentinel.
+struct Evaluation {
+  std::uint64_t epoch = 0;
+  double train_seconds = 0;  ///< without evaluation
+  double wall_seconds = 0;
+  std::uint64_t oracle_calls = 0;
+  double primal = 0;
+  std::optional<double> dual;
+  bool certified = false;  ///< both bounds come from exact (or bounding) oracles and a feasible dual point
+  std::optional<double> soft_primal, soft_dual, violation;
+
+  std::optional<double> gap() const {
+    if (!dual) return std::nullopt;
+    return primal - *dual;
+  }
+  /// (P − D) / max(1e-12, |P|), the quantity `--gap` bounds.
+  std::optional<double> relative_gap() const {
+    if (!dual) return std::nullopt;
+    return (primal - *dual) / std::max(1e-12, std::abs(primal));
+  }
+};
+
+struct Report {
+  Status status = Status::epoch_limit;
+  std::string solver;
+  std::string oracle;
+  std::string reason;  ///< why this solver and oracle, or what went wrong
+  Relaxation relaxation = Relaxation::exact;
+  Evaluation last;  ///< of the weights in the model
+  std::vector<Evaluation> trace;
+  std::uint64_t epochs = 0;
+  double train_seconds = 0, evaluate_seconds = 0;
+  int threads = 1;
+  std::uint64_t memory_bytes = 0;  ///< peak resident memory of the process
+  std::uint64_t state_bytes = 0;   ///< solver state beside the data
+  std::uint64_t nonzero_weights = 0;
+  std::uint64_t dimension = 0;
+};
+
+}  // namespace margrave

@@ -1,0 +1,64 @@
+// Cache-line aligned, grow-only memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace margrave {
+
+inline constexpr std::size_t cache_line = 64;
+
+// An aligned array that only grows. Contents are not kept when it grows.
+template <class T>
+class Buffer {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t n) { reserve(n); }
+  Buffer(std::size_t n, T value) {
+    reserve(n);
+    std::fill_n(data_, n, value);
+  }
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(capacity_, other.capacity_);
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { release(); }
+
+  // At least n elements, uninitialised after growth.
+  T* reserve(std::size_t n) {
+    if (n > capacity_) {
+      release();
+      const std::size_t grown = std::max(n, capacity_ + capacity_ / 2);
+      data_ = static_cast<T*>(::operator new (grown * sizeof(T), std::align_val_t{cache_line}));
+      capacity_ = grown;
+    }
+    return data_;
+  }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+  std::size_t capacity() const { return capacity_; }
+  std::size_t bytes() const { return capacity_ * sizeof(T); }
+
+ private:
+  void release() {
+    if (data_ != nullptr) ::operator delete (data_, std::align_val_t{cache_line});
+    data_ = nullptr;
+  }
+  T* data_ = nullptr;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace margrave

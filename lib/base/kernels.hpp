@@ -1,0 +1,91 @@
+// SIMD kernels, compiled once per instruction set and chosen once per process.
+//
+// Label-contiguous: a row holds the scores of all labels (or joint states) for one input or one previous
+// label, padded to a multiple of 4 doubles. Every kernel gives the same bits for the same arguments whatever
+// their address; different instruction sets may differ in the last bits (fused multiply-add).
+//
+// Padding: where stride ≥ padded(width), rows (and `right`) are read, and results over b are written, up to
+// padded(width); what lands in the padding follows from the padding that was read. Where stride <
+// padded(width), nothing beyond `width` is touched. Arguments that are sized by n or by rows are read and
+// written exactly. Inputs and outputs do not overlap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace margrave {
+
+struct Kernels {
+  std::string_view isa;  // "baseline", "avx2", "avx512"
+
+  // out[0..width) += Σ_n w[index[n]·stride ..+width); width ≤ stride.
+  void (*add_unit_rows)(const double* w, std::size_t stride, std::size_t width, const std::uint32_t* index,
+                        std::size_t n, double* out);
+  // out[0..width) += Σ_n value[n]·w[index[n]·stride ..+width)
+  void (*add_sparse_rows)(const double* w, std::size_t stride, std::size_t width, const std::uint32_t* index,
+                          const float* value, std::size_t n, double* out);
+  // out[0..width) += Σ_d x[d]·w[d·stride ..+width)
+  void (*add_dense_rows)(const double* w, std::size_t stride, std::size_t width, const float* x,
+                         std::size_t n, double* out);
+  // The same for several vectors at once: out[k·out_stride ..+width) += Σ_d x[k][d]·w[d·stride ..+width), k <
+  // count. Reads w once for every few vectors. The sums run in another order than those of add_dense_rows,
+  // and do not depend on `count`.
+  void (*add_dense_block)(const double* w, std::size_t stride, std::size_t width, const float* const* x,
+                          std::size_t count, std::size_t n, double* out, std::size_t out_stride);
+  // Σ_d x[d]·w[d]
+  double (*dot)(const float* x, const double* w, std::size_t n);
+  // Σ_d a[d]·b[d] in double
+  double (*dot_ff)(const float* a, const float* b, std::size_t n);
+
+  // out[b] = max_a value[a] + table[a·stride + b], b < width. A NaN is skipped.
+  void (*max_plus)(const double* value, std::size_t rows, const double* table, std::size_t stride,
+                   std::size_t width, double* out);
+  // One Viterbi position: best[b] = max_a value[a] + table[a·stride + b] and out[b] = best[b] + node[b], b <
+  // width.
+  void (*max_plus_node)(const double* value, std::size_t rows, const double* table, std::size_t stride,
+                        std::size_t width, const double* node, double* best, double* out);
+  // The first a < rows with value[a] + column[a·stride] = target, or 0 where there is none. With a target
+  // from max_plus this is the argmax, without keeping it for every b.
+  std::size_t (*find_sum)(const double* value, std::size_t rows, const double* column, std::size_t stride,
+                          double target);
+  // out[b] = Σ_a value[a]·table[a·stride + b], b < width.
+  void (*sum_product)(const double* value, std::size_t rows, const double* table, std::size_t stride,
+                      std::size_t width, double* out);
+  // out[a] = Σ_b table[a·stride + b]·value[b], a < rows, b < width. Paddings of `value` must be 0 and those
+  // of `table` finite.
+  void (*sum_product_transposed)(const double* value, std::size_t rows, const double* table,
+                                 std::size_t stride, std::size_t width, double* out);
+  // out[a·width + b] = left[a]·table[a·stride + b]·right[b] and row_sum[a] = Σ_b of these; `out` is written
+  // exactly. Paddings of `right` must be 0 and those of `table` finite.
+  void (*pair_product)(const double* left, std::size_t rows, const double* table, std::size_t stride,
+                       std::size_t width, const double* right, double* out, double* row_sum);
+  // out[b] = log Σ_a exp(value[a] + table[a·stride + b]), b < width, safe at any magnitude; −inf where every
+  // term is −inf.
+  void (*log_sum_exp)(const double* value, std::size_t rows, const double* table, std::size_t stride,
+                      std::size_t width, double* out);
+  // out[i] = exp(in[i] − shift); −inf gives 0. `shift` is finite.
+  void (*exp_shifted)(const double* in, std::size_t n, double shift, double* out);
+  // max of n ≥ 1 numbers; a NaN is skipped.
+  double (*max_value)(const double* in, std::size_t n);
+  // Σ of n non-negative numbers, and the smallest of those that are not 0 (+inf where there is none).
+  struct SumAndLeast {
+    double sum, least;
+  };
+  SumAndLeast (*sum_and_least)(const double* in, std::size_t n);
+  // The smallest of n numbers that is not −inf (+inf where there is none).
+  double (*least_finite)(const double* in, std::size_t n);
+  // data[i] *= factor
+  void (*scale)(double* data, std::size_t n, double factor);
+};
+
+// The best set this machine runs; MARGRAVE_ISA=baseline|avx2|avx512 chooses a lower one.
+const Kernels& kernels();
+// One set by name, or nullptr where the machine does not run it (for tests and benchmarks).
+const Kernels* kernels_for(std::string_view isa);
+
+// Rows are padded to this many doubles.
+inline constexpr std::size_t row_padding = 4;
+constexpr std::size_t padded(std::size_t n) { return (n + row_padding - 1) / row_padding * row_padding; }
+
+}  // namespace margrave

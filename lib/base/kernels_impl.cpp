@@ -1,0 +1,125 @@
+// The kernels, compiled once per instruction set with MARGRAVE_KERNEL_ISA naming it. Everything but the table
+// at the end has internal linkage and nothing of the standard library is instantiated here: a function
+// compiled for AVX-512 must never be the one copy that the linker keeps for the whole program.
+#include "base/kernels.hpp"
+#include "base/kernels_rows.hpp"
+#include "base/kernels_tables.hpp"
+
+#ifndef MARGRAVE_KERNEL_ISA
+#define MARGRAVE_KERNEL_ISA baseline
+#endif
+#define MARGRAVE_TEXT_OF(x) #x
+#define MARGRAVE_TEXT(x) MARGRAVE_TEXT_OF(x)
+#define MARGRAVE_JOIN_OF(a, b) a##b
+#define MARGRAVE_JOIN(a, b) MARGRAVE_JOIN_OF(a, b)
+
+namespace margrave {
+namespace {
+
+inline Vector load_doubles(const double* p) { return load(p); }
+inline Vector load_doubles(const float* p) { return from_floats(p); }
+
+template <class Right>
+inline double dot_of(const float* a, const Right* b, size_t n) {
+  Vector sum[4] = {splat(0.0), splat(0.0), splat(0.0), splat(0.0)};
+  size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    MARGRAVE_UNROLL for (size_t u = 0; u < 4; ++u) sum[u] =
+        multiply_add(from_floats(a + i + u * lanes), load_doubles(b + i + u * lanes), sum[u]);
+  }
+  for (; i + lanes <= n; i += lanes) sum[0] = multiply_add(from_floats(a + i), load_doubles(b + i), sum[0]);
+  double total = lane_sum(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+  for (; i < n; ++i) total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return total;
+}
+double dot(const float* x, const double* w, size_t n) { return dot_of(x, w, n); }
+double dot_ff(const float* a, const float* b, size_t n) { return dot_of(a, b, n); }
+
+// The last lanes go through the same vector code as the others, so that a number's exponential does not
+// depend on its place.
+void exp_shifted(const double* in, size_t n, double shift, double* out) {
+  const Vector by = splat(shift);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) store(out + i, exponential(subtract(load(in + i), by)));
+  if (i == n) return;
+  double rest[lanes];
+  for (size_t j = 0; j < lanes; ++j) rest[j] = i + j < n ? in[i + j] : shift;
+  store(rest, exponential(subtract(load(rest), by)));
+  for (size_t j = 0; i + j < n; ++j) out[i + j] = rest[j];
+}
+
+double max_value(const double* in, size_t n) {
+  Vector most[2] = {splat(-infinity), splat(-infinity)};
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    most[0] = maximum(load(in + i), most[0]);
+    most[1] = maximum(load(in + i + lanes), most[1]);
+  }
+  double best = lane_maximum(maximum(most[0], most[1]));
+  for (; i < n; ++i) best = in[i] > best ? in[i] : best;
+  return best;
+}
+
+Kernels::SumAndLeast sum_and_least(const double* in, size_t n) {
+  Vector sum = splat(0.0);
+  Vector least = splat(infinity);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const Vector x = load(in + i);
+    sum = add(sum, x);
+    least = minimum(where_equal(x, splat(0.0), splat(infinity), x), least);
+  }
+  Kernels::SumAndLeast result{lane_sum(sum), lane_minimum(least)};
+  for (; i < n; ++i) {
+    result.sum += in[i];
+    if (in[i] != 0.0 && in[i] < result.least) result.least = in[i];
+  }
+  return result;
+}
+
+double least_finite(const double* in, size_t n) {
+  Vector least = splat(infinity);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const Vector x = load(in + i);
+    least = minimum(where_equal(x, splat(-infinity), splat(infinity), x), least);
+  }
+  double result = lane_minimum(least);
+  for (; i < n; ++i)
+    if (in[i] != -infinity && in[i] < result) result = in[i];
+  return result;
+}
+
+void scale(double* data, size_t n, double factor) {
+  const Vector by = splat(factor);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) store(data + i, multiply(load(data + i), by));
+  for (; i < n; ++i) data[i] *= factor;
+}
+
+}  // namespace
+
+extern const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA);
+constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
+    MARGRAVE_TEXT(MARGRAVE_KERNEL_ISA),
+    add_unit_rows,
+    add_sparse_rows,
+    add_dense_rows,
+    add_dense_block,
+    dot,
+    dot_ff,
+    max_plus,
+    max_plus_node,
+    find_sum,
+    sum_product,
+    sum_product_transposed,
+    pair_product,
+    log_sum_exp,
+    exp_shifted,
+    max_value,
+    sum_and_least,
+    least_finite,
+    scale,
+};
+
+}  // namespace margrave

@@ -1,0 +1,244 @@
+// Tables times rows, in the max-plus, the sum-product and the log domain; for kernels_impl.cpp only.
+#pragma once
+
+#include "base/kernels_columns.hpp"
+
+namespace margrave {
+namespace {
+
+// node = nullptr: no second result. The candidate is the first operand of the maximum: x86 then drops it
+// where it is a NaN.
+struct MaxPlusBlock {
+  const double* value;
+  size_t rows;
+  const double* table;
+  size_t stride;
+  const double* node;
+  double* best;
+  double* out;
+
+  template <size_t V>
+  void run(size_t column, Tail tail) const {
+    constexpr size_t U = flights<V>;
+    Vector most[U][V];
+    MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) most[u][v] = splat(-infinity);
+    }
+    size_t a = 0;
+    for (; a + U <= rows; a += U) {
+      MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
+        const size_t at = a + u;
+        row<V>(table + at * stride + column, splat(value[at]), tail, most[u]);
+      }
+    }
+    for (; a < rows; ++a) row<V>(table + a * stride + column, splat(value[a]), tail, most[0]);
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+      Vector top = most[0][v];
+      MARGRAVE_UNROLL for (size_t u = 1; u < U; ++u) top = maximum(most[u][v], top);
+      store_of<V>(best + column, v, top, tail);
+      if (node != nullptr) store_of<V>(out + column, v, add(top, load_of<V>(node + column, v, tail)), tail);
+    }
+  }
+
+  template <size_t V>
+  static void row(const double* p, Vector from, Tail tail, Vector* most) {
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) most[v] =
+        maximum(add(from, load_of<V>(p, v, tail)), most[v]);
+  }
+};
+
+inline void max_plus_rows(const MaxPlusBlock& block, size_t width) {
+  for (size_t b = for_columns(block.stride, width, block); b < width; ++b) {
+    double top = -infinity;
+    for (size_t a = 0; a < block.rows; ++a) {
+      const double candidate = block.value[a] + block.table[a * block.stride + b];
+      top = candidate > top ? candidate : top;
+    }
+    block.best[b] = top;
+    if (block.node != nullptr) block.out[b] = top + block.node[b];
+  }
+}
+void max_plus(const double* value, size_t rows, const double* table, size_t stride, size_t width,
+              double* out) {
+  max_plus_rows({value, rows, table, stride, nullptr, out, nullptr}, width);
+}
+void max_plus_node(const double* value, size_t rows, const double* table, size_t stride, size_t width,
+                   const double* node, double* best, double* out) {
+  max_plus_rows({value, rows, table, stride, node, best, out}, width);
+}
+
+// Collects the comparisons of up to 64 rows before the one branch that depends on them.
+size_t find_sum(const double* value, size_t rows, const double* column, size_t stride, double target) {
+  const Vector wanted = splat(target);
+  for (size_t first = 0; first < rows; first += 64) {
+    const size_t end = rows - first < 64 ? rows : first + 64;
+    std::uint64_t hits = 0;
+    size_t a = first;
+    for (; a + lanes <= end; a += lanes) {
+      double cells[lanes];
+      MARGRAVE_UNROLL for (size_t i = 0; i < lanes; ++i) cells[i] = column[(a + i) * stride];
+      const std::uint64_t bits = equal_bits(add(load(value + a), load(cells)), wanted);
+      hits |= bits << (a - first);
+    }
+    for (; a < end; ++a) {
+      const std::uint64_t hit = value[a] + column[a * stride] == target ? 1 : 0;
+      hits |= hit << (a - first);
+    }
+    if (hits != 0) return first + static_cast<size_t>(__builtin_ctzll(hits));
+  }
+  return 0;
+}
+
+void sum_product_transposed(const double* value, size_t rows, const double* table, size_t stride,
+                            size_t width, double* out) {
+  const bool padding = stride >= padded(width);
+  const size_t places = padding ? padded(width) : width;
+  const size_t full = places / lanes * lanes;
+  const Tail tail = tail_of(places);
+  for (size_t a = 0; a < rows; ++a) {
+    const double* row = table + a * stride;
+    Vector sum[2] = {splat(0.0), splat(0.0)};
+    size_t b = 0;
+    for (; b + 2 * lanes <= full; b += 2 * lanes) {
+      sum[0] = multiply_add(load(row + b), load(value + b), sum[0]);
+      sum[1] = multiply_add(load(row + b + lanes), load(value + b + lanes), sum[1]);
+    }
+    for (; b < full; b += lanes) sum[0] = multiply_add(load(row + b), load(value + b), sum[0]);
+    if (padding && b < places) {
+      sum[1] = multiply_add(load(row + b, tail), load(value + b, tail), sum[1]);
+      b = places;
+    }
+    double total = lane_sum(add(sum[0], sum[1]));
+    for (; b < places; ++b) total += row[b] * value[b];
+    out[a] = total;
+  }
+}
+
+// Rows are stored whole where the next row follows and overwrites what lies beyond `width`; the last ones
+// exactly.
+struct PairBlock {
+  const double* left;
+  const double* table;
+  size_t stride;
+  const double* right;
+  double* out;
+  size_t width;
+  double* row_sum;
+  size_t rows;
+
+  // All columns at once, `right` in registers.
+  template <size_t V>
+  void run(size_t /*column*/, Tail tail) const {
+    Vector factors[V];
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) factors[v] = load_of<V>(right, v, tail);
+    for (size_t a = 0; a < rows; ++a) {
+      const double* row = table + a * stride;
+      double* to = out + a * width;
+      const Vector factor = splat(left[a]);
+      Vector sum[2] = {splat(0.0), splat(0.0)};
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+        const Vector cell = multiply(multiply(load_of<V>(row, v, tail), factors[v]), factor);
+        store_of<V>(to, v, cell, tail);
+        sum[v % 2] = add(sum[v % 2], cell);
+      }
+      row_sum[a] = lane_sum(add(sum[0], sum[1]));
+    }
+  }
+  // Any number of columns.
+  void run_wide(size_t places) const {
+    const Tail tail = tail_of(places);
+    for (size_t a = 0; a < rows; ++a) {
+      const double* row = table + a * stride;
+      double* to = out + a * width;
+      const Vector factor = splat(left[a]);
+      Vector sum[2] = {splat(0.0), splat(0.0)};
+      size_t b = 0;
+      for (; b + 2 * lanes <= places; b += 2 * lanes) {
+        MARGRAVE_UNROLL for (size_t u = 0; u < 2; ++u) {
+          const size_t at = b + u * lanes;
+          const Vector cell = multiply(multiply(load(row + at), load(right + at)), factor);
+          store(to + at, cell);
+          sum[u] = add(sum[u], cell);
+        }
+      }
+      for (; b < places; b += lanes) {
+        const Tail here = b + lanes <= places ? whole : tail;
+        const Vector cell = multiply(multiply(load(row + b, here), load(right + b, here)), factor);
+        store(to + b, cell, here);
+        sum[0] = add(sum[0], cell);
+      }
+      row_sum[a] = lane_sum(add(sum[0], sum[1]));
+    }
+  }
+};
+
+void pair_product(const double* left, size_t rows, const double* table, size_t stride, size_t width,
+                  const double* right, double* out, double* row_sum) {
+  const size_t places = padded(width);
+  size_t a = 0;
+  if (stride >= places) {
+    // Rows from which a whole store stays within the output.
+    const size_t exact = (places - width + width - 1) / width;
+    a = rows > exact ? rows - exact : 0;
+    const PairBlock block{left, table, stride, right, out, width, row_sum, a};
+    if (places <= 8 * lanes) {
+      for_columns(stride, width, block);
+    } else {
+      block.run_wide(places);
+    }
+  }
+  for (; a < rows; ++a) {
+    double sum = 0;
+    for (size_t b = 0; b < width; ++b) {
+      const double cell = table[a * stride + b] * right[b] * left[a];
+      out[a * width + b] = cell;
+      sum += cell;
+    }
+    row_sum[a] = sum;
+  }
+}
+
+struct LogSumBlock {
+  const double* value;
+  size_t rows;
+  const double* table;
+  size_t stride;
+  double* out;
+
+  // `out` holds the maxima.
+  template <size_t V>
+  void run(size_t column, Tail tail) const {
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+      const size_t at = column + v * lanes;
+      const Tail here = v + 1 < V ? whole : tail;
+      const Vector top = load(out + at, here);
+      const Vector shift = where_equal(top, splat(-infinity), splat(0.0), top);
+      Vector sum = splat(0.0);
+      for (size_t a = 0; a < rows; ++a) {
+        const Vector score = add(splat(value[a]), load(table + a * stride + at, here));
+        sum = add(sum, exponential(subtract(score, shift)));
+      }
+      store(out + at, add(shift, logarithm(sum)), here);
+    }
+  }
+};
+
+void log_sum_exp(const double* value, size_t rows, const double* table, size_t stride, size_t width,
+                 double* out) {
+  max_plus(value, rows, table, stride, width, out);
+  for (size_t b = for_columns(stride, width, LogSumBlock{value, rows, table, stride, out}); b < width; ++b) {
+    const double shift = out[b] == -infinity ? 0.0 : out[b];
+    double sum = 0;
+    for (size_t a = 0; a < rows; ++a) {
+      double cell[lanes];
+      store(cell, exponential(splat((value[a] + table[a * stride + b]) - shift)));
+      sum += cell[0];
+    }
+    double logs[lanes];
+    store(logs, logarithm(splat(sum)));
+    out[b] = shift + logs[0];
+  }
+}
+
+}  // namespace
+}  // namespace margrave

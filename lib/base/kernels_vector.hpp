@@ -1,0 +1,165 @@
+// The vector type that kernels_impl.cpp is written in: one definition per instruction set, everything with
+// internal linkage, because the same names stand for different code in every translation unit that includes
+// this.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#include <sleef.h>
+
+namespace margrave {
+namespace {
+
+// A row's last vector may reach beyond padded(width) only where vectors are longer than the padding: AVX-512
+// masks it.
+#if defined(__AVX512F__)
+
+// (The maskz forms below: GCC 12 warns about its own header in the plain ones.)
+using Vector = __m512d;
+using Tail = __mmask8;
+constexpr std::size_t lanes = 8;
+constexpr Tail whole = 0xFF;
+inline Tail tail_of(std::size_t places) {
+  return places % lanes == 0 ? whole : static_cast<Tail>((1U << (places % lanes)) - 1U);
+}
+inline Vector load(const double* p) { return _mm512_loadu_pd(p); }
+inline Vector load(const double* p, Tail t) { return _mm512_maskz_loadu_pd(t, p); }
+inline void store(double* p, Vector v) { _mm512_storeu_pd(p, v); }
+inline void store(double* p, Vector v, Tail t) { _mm512_mask_storeu_pd(p, t, v); }
+inline Vector splat(double x) { return _mm512_set1_pd(x); }
+inline Vector add(Vector a, Vector b) { return _mm512_add_pd(a, b); }
+inline Vector subtract(Vector a, Vector b) { return _mm512_sub_pd(a, b); }
+inline Vector multiply(Vector a, Vector b) { return _mm512_mul_pd(a, b); }
+inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_pd(a, b, c); }
+inline Vector maximum(Vector a, Vector b) { return _mm512_maskz_max_pd(whole, a, b); }
+inline Vector minimum(Vector a, Vector b) { return _mm512_maskz_min_pd(whole, a, b); }
+inline unsigned equal_bits(Vector a, Vector b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
+inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
+  return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ), no, yes);
+}
+inline Vector exponential(Vector a) { return Sleef_expd8_u10avx512f(a); }
+inline Vector logarithm(Vector a) { return Sleef_logd8_u10avx512f(a); }
+inline Vector from_floats(const float* p) { return _mm512_maskz_cvtps_pd(whole, _mm256_loadu_ps(p)); }
+inline double lane_sum(Vector v) {
+  double x[lanes];
+  _mm512_storeu_pd(x, v);
+  return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
+
+#elif defined(__AVX2__) && defined(__FMA__)
+
+struct Tail {};
+using Vector = __m256d;
+constexpr std::size_t lanes = 4;
+constexpr Tail whole = {};
+inline Tail tail_of(std::size_t /*places*/) { return {}; }
+inline Vector load(const double* p) { return _mm256_loadu_pd(p); }
+inline Vector load(const double* p, Tail /*t*/) { return _mm256_loadu_pd(p); }
+inline void store(double* p, Vector v) { _mm256_storeu_pd(p, v); }
+inline void store(double* p, Vector v, Tail /*t*/) { _mm256_storeu_pd(p, v); }
+inline Vector splat(double x) { return _mm256_set1_pd(x); }
+inline Vector add(Vector a, Vector b) { return _mm256_add_pd(a, b); }
+inline Vector subtract(Vector a, Vector b) { return _mm256_sub_pd(a, b); }
+inline Vector multiply(Vector a, Vector b) { return _mm256_mul_pd(a, b); }
+inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_pd(a, b, c); }
+inline Vector maximum(Vector a, Vector b) { return _mm256_max_pd(a, b); }
+inline Vector minimum(Vector a, Vector b) { return _mm256_min_pd(a, b); }
+inline unsigned equal_bits(Vector a, Vector b) {
+  return static_cast<unsigned>(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_EQ_OQ)));
+}
+inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
+  return _mm256_blendv_pd(no, yes, _mm256_cmp_pd(a, b, _CMP_EQ_OQ));
+}
+inline Vector exponential(Vector a) { return Sleef_expd4_u10avx2(a); }
+inline Vector logarithm(Vector a) { return Sleef_logd4_u10avx2(a); }
+inline Vector from_floats(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+inline double lane_sum(Vector v) {
+  const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)));
+}
+
+#elif defined(__SSE2__)
+
+struct Tail {};
+using Vector = __m128d;
+constexpr std::size_t lanes = 2;
+constexpr Tail whole = {};
+inline Tail tail_of(std::size_t /*places*/) { return {}; }
+inline Vector load(const double* p) { return _mm_loadu_pd(p); }
+inline Vector load(const double* p, Tail /*t*/) { return _mm_loadu_pd(p); }
+inline void store(double* p, Vector v) { _mm_storeu_pd(p, v); }
+inline void store(double* p, Vector v, Tail /*t*/) { _mm_storeu_pd(p, v); }
+inline Vector splat(double x) { return _mm_set1_pd(x); }
+inline Vector add(Vector a, Vector b) { return _mm_add_pd(a, b); }
+inline Vector subtract(Vector a, Vector b) { return _mm_sub_pd(a, b); }
+inline Vector multiply(Vector a, Vector b) { return _mm_mul_pd(a, b); }
+inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm_add_pd(_mm_mul_pd(a, b), c); }
+inline Vector maximum(Vector a, Vector b) { return _mm_max_pd(a, b); }
+inline Vector minimum(Vector a, Vector b) { return _mm_min_pd(a, b); }
+inline unsigned equal_bits(Vector a, Vector b) {
+  return static_cast<unsigned>(_mm_movemask_pd(_mm_cmpeq_pd(a, b)));
+}
+inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
+  const Vector mask = _mm_cmpeq_pd(a, b);
+  return _mm_or_pd(_mm_and_pd(mask, yes), _mm_andnot_pd(mask, no));
+}
+inline Vector exponential(Vector a) { return Sleef_expd2_u10sse2(a); }
+inline Vector logarithm(Vector a) { return Sleef_logd2_u10sse2(a); }
+inline Vector from_floats(const float* p) { return _mm_set_pd(p[1], p[0]); }
+inline double lane_sum(Vector v) { return _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v))); }
+
+#else
+
+// Any other processor: GCC's vector extension, mapped by the compiler to what there is.
+struct Tail {};
+typedef double Vector
+    __attribute__((vector_size(16)));  // NOLINT(modernize-use-using): the attribute needs it
+constexpr std::size_t lanes = 2;
+constexpr Tail whole = {};
+inline Tail tail_of(std::size_t /*places*/) { return {}; }
+inline Vector load(const double* p) { return Vector{p[0], p[1]}; }
+inline Vector load(const double* p, Tail /*t*/) { return load(p); }
+inline void store(double* p, Vector v) {
+  p[0] = v[0];
+  p[1] = v[1];
+}
+inline void store(double* p, Vector v, Tail /*t*/) { store(p, v); }
+inline Vector splat(double x) { return Vector{x, x}; }
+inline Vector add(Vector a, Vector b) { return a + b; }
+inline Vector subtract(Vector a, Vector b) { return a - b; }
+inline Vector multiply(Vector a, Vector b) { return a * b; }
+inline Vector multiply_add(Vector a, Vector b, Vector c) { return a * b + c; }
+inline Vector maximum(Vector a, Vector b) { return a > b ? a : b; }
+inline Vector minimum(Vector a, Vector b) { return a < b ? a : b; }
+inline unsigned equal_bits(Vector a, Vector b) {
+  return static_cast<unsigned>(a[0] == b[0]) | (static_cast<unsigned>(a[1] == b[1]) << 1U);
+}
+inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) { return a == b ? yes : no; }
+inline Vector exponential(Vector a) { return Vector{Sleef_expd1_u10purec(a[0]), Sleef_expd1_u10purec(a[1])}; }
+inline Vector logarithm(Vector a) { return Vector{Sleef_logd1_u10purec(a[0]), Sleef_logd1_u10purec(a[1])}; }
+inline Vector from_floats(const float* p) { return Vector{p[0], p[1]}; }
+inline double lane_sum(Vector v) { return v[0] + v[1]; }
+
+#endif
+
+// Extremes over the lanes.
+inline double lane_maximum(Vector v) {
+  double x[lanes];
+  store(x, v);
+  double best = x[0];
+  for (std::size_t i = 1; i < lanes; ++i) best = x[i] > best ? x[i] : best;
+  return best;
+}
+inline double lane_minimum(Vector v) {
+  double x[lanes];
+  store(x, v);
+  double least = x[0];
+  for (std::size_t i = 1; i < lanes; ++i) least = x[i] < least ? x[i] : least;
+  return least;
+}
+
+}  // namespace
+}  // namespace margrave

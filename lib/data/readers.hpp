@@ -1,0 +1,67 @@
+// The readers, one per format, and what they share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/line_reader.hpp"
+#include "margrave/io.hpp"
+
+namespace margrave {
+
+// Which folds train: "0", "1-9", "1,2,5". Empty text means all.
+class FoldList {
+ public:
+  // Throws UsageError.
+  explicit FoldList(std::string_view text);
+  bool all() const { return ranges_.empty(); }
+  bool contains(std::uint64_t fold) const;
+
+ private:
+  struct Range {
+    std::uint64_t first, last;
+  };
+  std::vector<Range> ranges_;
+};
+
+// What a reader makes of a file. With a model's templates only the multilabel reader has to know them before
+// it reads; what the others return is fitted to them afterwards.
+struct ReadResult {
+  Dataset data;
+  std::optional<Dataset> held_out;
+};
+ReadResult read_letter(LineReader& reader, const ReadOptions& options);
+ReadResult read_multilabel(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
+                           Warnings& warnings);
+ReadResult read_jsonl(LineReader& reader, Warnings& warnings);
+// `made_by` becomes the options of the file that the cache was made from, where it knows them.
+ReadResult read_mgd(const std::string& path, std::optional<ReadOptions>& made_by);
+
+void write_jsonl(const Dataset& data, const std::string& path, bool compressed);
+void write_mgd(const Dataset& data, const std::string& path, const ReadOptions* read);
+
+// The same examples over a model's templates, matched by name, and (on request) without unlabelled variables.
+// Throws InputError where the data does not fit.
+Dataset fit_templates(const Dataset& data, const TemplateSet& templates, const std::string& path,
+                      Warnings& warnings);
+Dataset drop_unlabelled(const Dataset& data, const std::string& path, Warnings& warnings);
+
+// The edges (i < j, sorted) of a spanning tree of largest mutual information (Chow and Liu 1968) between
+// binary labels; `sets` holds the labels that are on in each example.
+struct LabelPair {
+  std::uint32_t first, second;
+  bool operator==(const LabelPair&) const = default;
+  bool operator<(const LabelPair& other) const {
+    return first != other.first ? first < other.first : second < other.second;
+  }
+};
+std::vector<LabelPair> chow_liu_tree(std::size_t labels, const std::vector<std::vector<std::uint32_t>>& sets);
+
+// ReadOptions as one JSON object, for binary files. Parsing throws UsageError.
+std::string to_json(const ReadOptions& options);
+ReadOptions read_options_from_json(std::string_view text);
+
+}  // namespace margrave

@@ -1,0 +1,80 @@
+// Oracle: the answer to "which labelling scores best" and "what are the marginals", const and shared by all
+// workers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "inference/potentials.hpp"
+#include "margrave/dataset.hpp"
+
+namespace margrave {
+
+// A worker's memory for oracle calls: grow-only, so that nothing is allocated after warm-up.
+struct Scratch {
+  static constexpr std::size_t slots = 8;
+  Buffer<double> reals[slots];
+  Buffer<std::uint32_t> integers[slots];
+  // The exponentials of a shared table, kept for the examples that follow with the same table (see
+  // forward_backward.hpp).
+  struct {
+    Buffer<double> cells;
+    TableKey key;
+    bool reversed = false, narrow = false;
+    double shift = 0;
+  } exponentials;
+};
+
+struct ScoredLabelling {
+  double score = 0;
+  std::vector<std::uint32_t> labels;
+};
+
+class Oracle {
+ public:
+  Oracle() = default;
+  Oracle(const Oracle&) = delete;
+  Oracle& operator=(const Oracle&) = delete;
+  virtual ~Oracle() = default;
+
+  virtual std::string_view name() const = 0;
+  // Whether argmax returns a maximiser and marginals are those of the model, for every graph it accepts.
+  virtual bool exact() const = 0;
+
+  // Writes a best labelling and returns its score. Ties go to the lexicographically first choice of the
+  // algorithm, always the same.
+  virtual double argmax(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                        std::span<std::uint32_t> labels) const = 0;
+  // Writes the marginals of all cliques (Topology::clique_offset; factor tables unpadded, last variable
+  // fastest) and returns log Σ_y exp(score(y)).
+  virtual double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                           std::span<double> marginals) const = 0;
+  // The k best labellings, best first; fewer where there are fewer. Throws UsageError where the oracle
+  // cannot.
+  virtual std::vector<ScoredLabelling> k_best(const FactorGraph& graph, const Potentials& potentials,
+                                              Scratch& scratch, std::size_t k) const;
+};
+
+// Chains and independent variables: Viterbi, shift-normalised forward-backward, k-best.
+std::unique_ptr<Oracle> make_chain_oracle(const Dataset& data);
+// Forests: max-product and sum-product.
+std::unique_ptr<Oracle> make_tree_oracle(const Dataset& data);
+// Any graph whose largest elimination clique has at most `max_cells` joint states, and all of them together
+// at most 64·max_cells.
+std::unique_ptr<Oracle> make_junction_tree_oracle(const Dataset& data, std::uint64_t max_cells = 1U << 20U);
+// Enumerates all labellings; for tests.
+std::unique_ptr<Oracle> make_brute_force_oracle(const Dataset& data,
+                                                std::uint64_t max_labellings = 1U << 24U);
+// Every factory above throws UsageError with the reason (and the first example) where the dataset's graphs do
+// not fit.
+
+// The cheapest exact oracle for each shape in the dataset; throws UsageError with the reason where there is
+// none.
+std::unique_ptr<Oracle> make_exact_oracle(const Dataset& data);
+
+}  // namespace margrave

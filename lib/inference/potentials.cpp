@@ -1,0 +1,156 @@
+#include "inference/potentials.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "model/clique_scores.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+
+std::size_t table_size(const Template& t) {
+  return t.joint_states() / t.states.back() * padded(t.states.back());
+}
+
+// Whether a node's scores are its weight rows: then the kernel writes them in place.
+bool rows_are_states(const Template& t) { return t.kind == WeightRows::full && t.stride >= row_padding; }
+
+void pad_tables(const Template& t, double* table) {
+  const std::size_t last = t.states.back();
+  const std::size_t stride = padded(last);
+  if (stride == last) return;
+  for (std::size_t line = 0; line < t.joint_states() / last; ++line)
+    std::fill(table + line * stride + last, table + (line + 1) * stride, 0.0);
+}
+
+}  // namespace
+
+void Potentials::layout(const Dataset& data, const FactorGraph& graph, bool share) {
+  const Topology& top = graph.topology();
+  const std::size_t n = top.variables();
+  node_begin_.resize(n);
+  node_cells_ = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    node_begin_[i] = node_cells_;
+    node_cells_ += padded(top.states[i]);
+  }
+  nodes_.reserve(node_cells_);
+
+  table_begin_.resize(top.factors());
+  table_cells_ = 0;
+  std::size_t rows = 0;
+  for (std::size_t c = 0; c < top.factors(); ++c) {
+    const std::uint32_t t = top.factor_template[c];
+    const std::uint32_t input = graph.input_of(n + c);
+    const auto same = [&](std::size_t other) {
+      return top.factor_template[other] == t && graph.input_of(n + other) == input;
+    };
+    if (share && c > 0 && same(c - 1)) {
+      table_begin_[c] = table_begin_[c - 1];
+    } else if (share && c > 0 && same(0)) {
+      table_begin_[c] = 0;
+    } else {
+      table_begin_[c] = table_cells_;
+      table_cells_ += table_size(data.templates()[t]);
+      rows = std::max(rows, padded(data.templates()[t].rows));
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    rows = std::max(rows, padded(data.templates()[top.variable_template[i]].rows));
+  rows_.reserve(rows);
+  if (table_cells_ > tables_.capacity()) kept_ = {};  // growing loses the contents
+  tables_.reserve(table_cells_);
+}
+
+void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w) {
+  const Topology& top = graph.topology();
+  const std::size_t n = top.variables();
+  for (std::size_t i = 0; i < n;) {
+    const std::uint32_t number = top.variable_template[i];
+    const Template& t = data.templates()[number];
+    double* row = node(i);
+    const InputView x = data.input(graph.input_of(i));
+    if (x.kind == InputKind::dense && rows_are_states(t)) {
+      // A run of dense nodes of one template is a matrix product.
+      inputs_.clear();
+      std::size_t end = i;
+      for (; end < n && top.variable_template[end] == number; ++end) {
+        const InputView next = data.input(graph.input_of(end));
+        if (next.kind != InputKind::dense) break;
+        inputs_.push_back(next.value);
+      }
+      const std::size_t stride = padded(t.rows);
+      std::fill_n(row, inputs_.size() * stride, 0.0);
+      kernels().add_dense_block(w + t.offset, t.stride, t.rows, inputs_.data(), inputs_.size(), x.count, row,
+                                stride);
+      i = end;
+    } else {
+      if (x.kind != InputKind::per_state && rows_are_states(t)) {
+        row_scores(t, x, w, row);
+      } else {
+        clique_scores(data, t, graph.input_of(i), w, t.states[0], rows_.data(), row);
+      }
+      ++i;
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    std::fill(node(i) + top.states[i], node(i) + padded(top.states[i]), minus_infinity);
+}
+
+void Potentials::fill(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version) {
+  const Topology& top = graph.topology();
+  const std::size_t n = top.variables();
+  layout(data, graph, true);
+  fill_nodes(data, graph, w);
+  std::size_t done = 0;  // tables lie in the order of the factors that fill them
+  for (std::size_t c = 0; c < top.factors(); ++c) {
+    if (table_begin_[c] < done) continue;
+    const Template& t = data.templates()[top.factor_template[c]];
+    const std::uint32_t input = graph.input_of(n + c);
+    done = table_begin_[c] + table_size(t);
+    if (c == 0) {
+      const TableKey key{version, data.fingerprint(), top.factor_template[0], input};
+      if (version != 0 && kept_ == key) continue;
+      kept_ = version != 0 ? key : TableKey{};
+    }
+    double* table = tables_.data() + table_begin_[c];
+    clique_scores(data, t, input, w, padded(t.states.back()), rows_.data(), table);
+    pad_tables(t, table);
+  }
+}
+
+void Potentials::reset(const Dataset& data, const FactorGraph& graph) {
+  kept_ = {};
+  layout(data, graph, false);
+  const Topology& top = graph.topology();
+  std::fill_n(nodes_.data(), node_cells_, 0.0);
+  for (std::size_t i = 0; i < top.variables(); ++i)
+    std::fill(node(i) + top.states[i], node(i) + padded(top.states[i]), minus_infinity);
+  std::fill_n(tables_.data(), table_cells_, 0.0);
+}
+
+void Potentials::add_loss(const FactorGraph& graph, double scale) {
+  const Topology& top = graph.topology();
+  for (std::size_t i = 0; i < top.variables(); ++i) {
+    const std::int32_t label = graph.label(i);
+    if (label == unlabelled) continue;
+    const double loss = scale * static_cast<double>(graph.loss(i));
+    double* row = node(i);
+    const double own = row[label];
+    for (std::size_t y = 0; y < top.states[i]; ++y) row[y] += loss;
+    row[label] = own;
+  }
+}
+
+void Potentials::scale(double factor) {
+  kept_ = {};
+  const Kernels& k = kernels();
+  // Paddings: −inf stays −inf for every positive factor, and 0 stays 0.
+  k.scale(nodes_.data(), node_cells_, factor);
+  k.scale(tables_.data(), table_cells_, factor);
+}
+
+}  // namespace margrave

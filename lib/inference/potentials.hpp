@@ -1,0 +1,80 @@
+// Potentials: a worker's scratch scores of all cliques of one example.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/kernels.hpp"
+#include "margrave/dataset.hpp"
+
+namespace margrave {
+
+// Names the contents of a table: equal keys with a version other than 0 promise equal scores.
+struct TableKey {
+  std::uint64_t version = 0, data = 0;
+  std::uint32_t template_index = 0, input = 0;
+  bool operator==(const TableKey&) const = default;
+};
+
+// Node scores are rows of padded(k_i) doubles, padding −inf. Factor tables have the last variable fastest,
+// its dimension padded to padded(k_last), padding 0. Factors of one template with one input vector share one
+// table, also across examples while the weights do not change.
+class Potentials {
+ public:
+  // Scores of example m at w. `version` names the weight vector: equal non-zero versions promise equal
+  // weights (so that shared tables are kept); 0 promises nothing.
+  void fill(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version = 0);
+  // Sets scores by hand (tests, temperatures): shapes as for `graph`, all zero, and a table of its own for
+  // every factor.
+  void reset(const Dataset& data, const FactorGraph& graph);
+
+  // Adds the Hamming term: scale·loss(i) wherever a labelled variable's state is not its label.
+  void add_loss(const FactorGraph& graph, double scale);
+  // Multiplies every score by a positive factor (temperature); shared tables are not reused afterwards.
+  void scale(double factor);
+
+  const double* node(std::size_t variable) const { return nodes_.data() + node_begin_[variable]; }
+  double* node(std::size_t variable) { return nodes_.data() + node_begin_[variable]; }
+  const double* table(std::size_t factor) const { return tables_.data() + table_begin_[factor]; }
+  // Whoever writes a table ends its reuse by later fills.
+  double* table(std::size_t factor) {
+    kept_ = {};
+    return tables_.data() + table_begin_[factor];
+  }
+  // Whether the two factors share a table.
+  bool same_table(std::size_t a, std::size_t b) const { return table_begin_[a] == table_begin_[b]; }
+  // The name of the factor's table where its contents last beyond this example; version 0 elsewhere.
+  TableKey key(std::size_t factor) const { return table_begin_[factor] == 0 ? kept_ : TableKey{}; }
+
+  // Score of one labelling, loss included if it was added.
+  template <class Labels>
+  double score(const FactorGraph& graph, const Labels& labels) const;
+
+ private:
+  void layout(const Dataset& data, const FactorGraph& graph, bool share);
+  void fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w);
+  Buffer<double> nodes_, tables_, rows_;
+  std::vector<std::size_t> node_begin_, table_begin_;
+  std::vector<const float*> inputs_;
+  std::size_t node_cells_ = 0, table_cells_ = 0;
+  // Key of the table at the start of tables_, kept across fills.
+  TableKey kept_;
+};
+
+template <class Labels>
+double Potentials::score(const FactorGraph& graph, const Labels& labels) const {
+  const Topology& top = graph.topology();
+  double s = 0;
+  for (std::size_t i = 0; i < top.variables(); ++i) s += node(i)[labels[i]];
+  for (std::size_t c = 0; c < top.factors(); ++c) {
+    const auto scope = top.scope_of(c);
+    std::size_t at = 0;
+    for (std::size_t j = 0; j + 1 < scope.size(); ++j)
+      at = at * top.states[scope[j]] + static_cast<std::size_t>(labels[scope[j]]);
+    s += table(c)[at * padded(top.states[scope.back()]) + static_cast<std::size_t>(labels[scope.back()])];
+  }
+  return s;
+}
+
+}  // namespace margrave

@@ -1,0 +1,163 @@
+#include "objective/gap_evaluator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/compensated.hpp"
+#include "model/clique_scores.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::size_t wave = 512;  // examples whose changes are committed together
+constexpr std::size_t wave_grain = 16;
+constexpr std::size_t example_grain = 8;  // examples per block of oracle calls
+constexpr std::size_t cell_grain = 1U << 14U;
+
+}  // namespace
+
+GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, const Oracle& oracle,
+                           Arena& arena)
+    : data_(data),
+      objective_(objective),
+      oracle_(oracle),
+      arena_(arena),
+      accumulator_(data.templates()),
+      workers_(static_cast<std::size_t>(arena.threads())),
+      wave_masses_(wave),
+      wave_changes_(wave) {}
+
+Bounds GapEvaluator::evaluate(const DualPoint& point, std::span<double> weights) {
+  const Rebuilt rebuilt = rebuild(point, weights);
+  Bounds bounds;
+  bounds.squared_norm = squared_norm(weights);
+  bounds.infeasibility = rebuilt.infeasibility;
+  bounds.primal = objective_.lambda / 2 * bounds.squared_norm + objective_.mean(hinge_sum(weights));
+  bounds.dual = objective_.mean(rebuilt.loss) - objective_.lambda / 2 * bounds.squared_norm;
+  return bounds;
+}
+
+double GapEvaluator::primal(std::span<const double> weights) {
+  return objective_.lambda / 2 * squared_norm(weights) + objective_.mean(hinge_sum(weights));
+}
+
+// w(μ) = (1/(λM)) Σ_m Σ_α Σ_y μ_α(y) ψ_α(y), with Σ_y μ_α(y) ψ_α(y) = φ_α(y*) − Σ_y μ_α(y) φ_α(y).
+GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<double> weights) {
+  accumulator_.clear(arena_);
+  CompensatedSum loss;
+  Rebuilt result;
+  std::vector<double> losses(wave);
+  std::vector<double> infeasibility(wave);
+  for (std::size_t first = 0; first < data_.size(); first += wave) {
+    const std::size_t count = std::min(wave, data_.size() - first);
+    arena_.for_each_block(count, wave_grain, [&](std::size_t begin, std::size_t end, int worker) {
+      for (std::size_t k = begin; k < end; ++k) {
+        wave_masses_[k].clear();
+        point.masses(first + k, wave_masses_[k]);
+        losses[k] = add_block(first + k, wave_masses_[k], wave_changes_[k],
+                              workers_[static_cast<std::size_t>(worker)], infeasibility[k]);
+      }
+    });
+    changes_.clear();
+    for (std::size_t k = 0; k < count; ++k) {
+      loss.add(losses[k]);
+      result.infeasibility = std::max(result.infeasibility, infeasibility[k]);
+      changes_.insert(changes_.end(), wave_changes_[k].begin(), wave_changes_[k].end());
+    }
+    accumulator_.commit(arena_, data_, changes_);
+  }
+  accumulator_.write(arena_, objective_.weight_scale(), weights);
+  result.loss = loss.value();
+  return result;
+}
+
+// Turns one example's masses into changes of w; returns <μ, Δ> and how far μ is from the local polytope.
+double GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
+                               std::vector<CliqueChange>& changes, Worker& worker,
+                               double& infeasibility) const {
+  const FactorGraph g = data_[m];
+  const Topology& top = g.topology();
+  changes.clear();
+  infeasibility = 0;
+  worker.node_mass.assign(top.clique_offset[top.variables()], 0.0);
+  const double scale = objective_.loss_scale(g);
+  CompensatedSum loss;
+  std::size_t at = 0;
+  std::vector<double>& factor_mass = worker.factor_mass;
+  for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+    const std::uint32_t t = top.template_of(a);
+    const std::uint32_t input = g.input_of(a);
+    const auto truth = static_cast<std::uint32_t>(joint_state(top, a, g.labels()));
+    double total = 0;
+    double truth_mass = 0;
+    const std::size_t first = at;
+    for (; at < masses.size() && masses[at].clique == a; ++at) {
+      const Mass& e = masses[at];
+      total += e.mass;
+      infeasibility = std::max(infeasibility, -e.mass);
+      if (e.joint == truth) {
+        truth_mass += e.mass;
+      } else {
+        changes.push_back({t, input, e.joint, -e.mass});
+        if (a < top.variables()) loss.add(e.mass * scale * static_cast<double>(g.loss(a)));
+      }
+      if (a < top.variables()) worker.node_mass[top.clique_offset[a] + e.joint] += e.mass;
+    }
+    if (truth_mass != 1) changes.push_back({t, input, truth, 1 - truth_mass});
+    infeasibility = std::max(infeasibility, std::abs(total - 1));
+    if (a < top.variables()) continue;
+    // Aμ: the factor's marginals against its variables'.
+    const auto scope = top.scope_of(a - top.variables());
+    std::size_t below = 1;
+    for (std::size_t j = scope.size(); j-- > 0;) {
+      const std::uint32_t k = top.states[scope[j]];
+      factor_mass.assign(k, 0.0);
+      for (std::size_t e = first; e < at; ++e) factor_mass[masses[e].joint / below % k] += masses[e].mass;
+      for (std::uint32_t y = 0; y < k; ++y)
+        infeasibility = std::max(
+            infeasibility, std::abs(factor_mass[y] - worker.node_mass[top.clique_offset[scope[j]] + y]));
+      below *= k;
+    }
+  }
+  // Masses that belong to no clique, or are out of order, were never reached.
+  if (at != masses.size()) infeasibility = std::numeric_limits<double>::infinity();
+  return loss.value();
+}
+
+// Σ_m max_y Σ_α θ_α(y_α), θ relative to the truth.
+double GapEvaluator::hinge_sum(std::span<const double> weights) {
+  ++version_;
+  oracle_calls_ += data_.size();
+  return ordered_reduce<CompensatedSum>(
+             arena_, data_.size(), example_grain,
+             [&](std::size_t begin, std::size_t end, int index) {
+               Worker& worker = workers_[static_cast<std::size_t>(index)];
+               CompensatedSum sum;
+               for (std::size_t m = begin; m < end; ++m) {
+                 const FactorGraph g = data_[m];
+                 worker.potentials.fill(data_, g, weights.data(), version_);
+                 const double truth = worker.potentials.score(g, g.labels());
+                 worker.potentials.add_loss(g, objective_.loss_scale(g));
+                 worker.labels.resize(g.variables());
+                 sum.add(oracle_.argmax(g, worker.potentials, worker.scratch, worker.labels));
+                 sum.add(-truth);
+               }
+               return sum;
+             })
+      .value();
+}
+
+double GapEvaluator::squared_norm(std::span<const double> weights) {
+  return ordered_reduce<CompensatedSum>(arena_, weights.size(), cell_grain,
+                                        [&](std::size_t begin, std::size_t end, int) {
+                                          CompensatedSum sum;
+                                          for (std::size_t i = begin; i < end; ++i)
+                                            sum.add(weights[i] * weights[i]);
+                                          return sum;
+                                        })
+      .value();
+}
+
+}  // namespace margrave

@@ -1,0 +1,91 @@
+// GapEvaluator: the only code that computes primal, dual and gap. Parallel, and the same bits at any number
+// of threads.
+//
+// It trusts no solver: w is rebuilt from the dual point with compensated sums, the primal is evaluated at
+// that w by the oracle, the dual from the dual point itself, and the dual point's feasibility is measured on
+// the way.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "inference/oracle.hpp"
+#include "objective/objective.hpp"
+#include "parallel/arena.hpp"
+#include "state/weight_store.hpp"
+
+namespace margrave {
+
+// Mass of one joint state of one clique of an example: a non-zero entry of μ.
+struct Mass {
+  std::uint32_t clique;
+  std::uint32_t joint;
+  double mass;
+};
+
+// A point of the dual, example by example; what a dual solver shows the evaluator.
+class DualPoint {
+ public:
+  DualPoint() = default;
+  DualPoint(const DualPoint&) = delete;
+  DualPoint& operator=(const DualPoint&) = delete;
+  virtual ~DualPoint() = default;
+  // The non-zero masses of all cliques of example m, grouped by clique in increasing order. Called from many
+  // threads.
+  virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
+};
+
+struct Bounds {
+  double primal = 0;
+  double dual = 0;
+  double squared_norm = 0;
+  double infeasibility = 0;  // largest violation of μ ≥ 0, Σμ_α = 1, Aμ = 0
+  double gap() const { return primal - dual; }
+};
+
+class GapEvaluator {
+ public:
+  GapEvaluator(const Dataset& data, const Objective& objective, const Oracle& oracle, Arena& arena);
+
+  // Rebuilds w from the dual point into `weights` (data.templates().storage() long) and evaluates both bounds
+  // there.
+  Bounds evaluate(const DualPoint& point, std::span<double> weights);
+  // P(w) at any weights.
+  double primal(std::span<const double> weights);
+
+  std::uint64_t oracle_calls() const { return oracle_calls_; }
+  std::uint64_t bytes() const { return accumulator_.bytes(); }
+
+ private:
+  struct Worker {
+    Potentials potentials;
+    Scratch scratch;
+    std::vector<std::uint32_t> labels;
+    std::vector<double> node_mass, factor_mass;
+  };
+  struct Rebuilt {
+    double loss = 0;  // Σ_m <μ, Δ>
+    double infeasibility = 0;
+  };
+  Rebuilt rebuild(const DualPoint& point, std::span<double> weights);
+  double add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>& changes,
+                   Worker& worker, double& infeasibility) const;
+  double hinge_sum(std::span<const double> weights);
+  double squared_norm(std::span<const double> weights);
+
+  const Dataset& data_;
+  Objective objective_;
+  const Oracle& oracle_;
+  Arena& arena_;
+  WeightAccumulator accumulator_;
+  std::vector<Worker> workers_;
+  std::uint64_t oracle_calls_ = 0;
+  std::uint64_t version_ = 0;
+  // One wave of examples: their masses and the changes of w they ask for.
+  std::vector<std::vector<Mass>> wave_masses_;
+  std::vector<std::vector<CliqueChange>> wave_changes_;
+  std::vector<CliqueChange> changes_;
+};
+
+}  // namespace margrave

@@ -1,0 +1,35 @@
+#include "objective/objective.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "margrave/error.hpp"
+
+namespace margrave {
+
+namespace {
+constexpr double default_lambda = 0.01;
+}
+
+double Objective::loss_scale(const FactorGraph& graph) const {
+  if (hamming == Hamming::sum) return 1.0;
+  const auto labels = graph.labels();
+  const auto labelled =
+      std::count_if(labels.begin(), labels.end(), [](std::int32_t y) { return y != unlabelled; });
+  return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, labelled));
+}
+
+Objective make_objective(const Dataset& data, const TrainOptions& options) {
+  if (data.size() == 0) throw UsageError("there are no examples to train on");
+  if (options.lambda && options.C) throw UsageError("give lambda or C, not both: lambda = 1/(C·M)");
+  Objective objective;
+  objective.examples = data.size();
+  objective.hamming = options.hamming;
+  objective.lambda = options.lambda.value_or(options.C ? 1.0 / (*options.C * static_cast<double>(data.size()))
+                                                       : default_lambda);
+  if (!std::isfinite(objective.lambda) || objective.lambda <= 0 || (options.C && !(*options.C > 0)))
+    throw UsageError("lambda (or C) must be a positive finite number");
+  return objective;
+}
+
+}  // namespace margrave

@@ -1,0 +1,81 @@
+#include "parallel/arena.hpp"
+
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace margrave {
+
+namespace {
+
+// cgroup v2 "quota period" (or "max period"); v1 keeps the two numbers in two files.
+std::optional<double> cgroup_cores() {
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2) {
+    std::string quota;
+    double period = 0;
+    if (v2 >> quota >> period && quota != "max" && period > 0) return std::stod(quota) / period;
+    return std::nullopt;
+  }
+  std::ifstream quota_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+  std::ifstream period_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  double quota = 0;
+  double period = 0;
+  if (quota_file >> quota && period_file >> period && quota > 0 && period > 0) return quota / period;
+  return std::nullopt;
+}
+
+}  // namespace
+
+int usable_cores() {
+  int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) cores = std::min(cores, std::max(1, CPU_COUNT(&mask)));
+  if (const auto quota = cgroup_cores())
+    cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(*quota))));
+  return cores;
+}
+
+struct Arena::State {
+  explicit State(int threads)
+      : limit(tbb::global_control::max_allowed_parallelism,
+              static_cast<std::size_t>(std::max(threads, usable_cores()))),
+        arena(threads) {}
+  tbb::global_control limit;  // an arena alone never gets more threads than the machine has cores
+  tbb::task_arena arena;
+};
+
+Arena::Arena(int threads) : threads_(threads > 0 ? threads : usable_cores()) {
+  state_ = std::make_unique<State>(threads_);
+}
+Arena::~Arena() = default;
+
+void Arena::for_each_block(std::size_t n, std::size_t grain,
+                           FunctionRef<void(std::size_t, std::size_t, int)> body) {
+  const std::size_t blocks = (n + grain - 1) / grain;
+  if (threads_ == 1 ||
+      blocks <= 1) {  // a plain loop: the parallel machinery costs nothing where it cannot help
+    for (std::size_t b = 0; b < blocks; ++b) body(b * grain, std::min(n, (b + 1) * grain), 0);
+    return;
+  }
+  state_->arena.execute([&] {
+    tbb::parallel_for(
+        tbb::blocked_range<std::size_t>(0, blocks, 1),
+        [&](const tbb::blocked_range<std::size_t>& range) {
+          for (std::size_t b = range.begin(); b != range.end(); ++b)
+            body(b * grain, std::min(n, (b + 1) * grain), tbb::this_task_arena::current_thread_index());
+        },
+        tbb::auto_partitioner{});
+  });
+}
+
+}  // namespace margrave

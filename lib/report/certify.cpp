@@ -1,0 +1,165 @@
+// Primal and dual bound of a model, recomputed from nothing but the data, the weights and the certificate.
+// Plain code on purpose: it shares the data structures and the exact oracle with the solvers, and nothing
+// else.
+//
+//   w(α) = (1/(λM)) Σ_m Σ_a α_ma ψ_m(y_ma)                                   (math.md, Duals)
+//   D(α) = (1/M) Σ_m Σ_a α_ma Δ_m(y_ma) − λ/2 |w(α)|²
+//   P(w) = λ/2 |w|² + (1/M) Σ_m max_y [Δ_m(y) − <w, ψ_m(y)>]
+//
+// α is normalised first (negative weights to zero, sums to one): D(α) is then a lower bound of P, whatever
+// the file says.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/compensated.hpp"
+#include "inference/oracle.hpp"
+#include "inference/potentials.hpp"
+#include "margrave/error.hpp"
+#include "margrave/predict.hpp"
+#include "model/clique_scores.hpp"
+#include "parallel/arena.hpp"
+
+namespace margrave {
+namespace {
+
+constexpr std::size_t examples_per_block = 16;
+
+double loss_scale(const Model& model, const FactorGraph& graph) {
+  return model.hamming == Hamming::normalized ? 1.0 / static_cast<double>(graph.variables()) : 1.0;
+}
+
+template <class Labels>
+double hamming(const Model& model, const FactorGraph& graph, const Labels& labels) {
+  CompensatedSum sum;
+  for (std::size_t i = 0; i < graph.variables(); ++i)
+    if (static_cast<std::int64_t>(labels[i]) != graph.label(i)) sum.add(graph.loss(i));
+  return sum.value() * loss_scale(model, graph);
+}
+
+double squared_norm(const std::vector<double>& w) {
+  CompensatedSum sum;
+  for (const double x : w) sum.add(x * x);
+  return sum.value();
+}
+
+// Labellings of example m, checked: as many states as variables, each in range.
+std::span<const std::uint32_t> labelling(const Certificate& certificate, std::size_t atom,
+                                         const FactorGraph& graph) {
+  const std::span<const std::uint32_t> labels(certificate.label.data() + certificate.label_begin[atom],
+                                              certificate.label.data() + certificate.label_begin[atom + 1]);
+  bool good = labels.size() == graph.variables();
+  for (std::size_t i = 0; good && i < labels.size(); ++i) good = labels[i] < graph.topology().states[i];
+  if (!good) throw InputError({}, "the model's certificate holds a labelling that does not fit this data");
+  return labels;
+}
+
+struct DualPoint {
+  std::vector<double> weights;
+  double loss = 0;  // (1/M) Σ α Δ
+  double infeasibility = 0;
+};
+
+DualPoint rebuild(const Model& model, const Certificate& certificate, const Dataset& data) {
+  if (certificate.fingerprint != data.fingerprint() || certificate.atom_begin.size() != data.size() + 1)
+    throw InputError({}, "this is not the data the model was trained on (its fingerprint differs)");
+  const double scale = 1.0 / (model.lambda * static_cast<double>(data.size()));
+  std::vector<CompensatedSum> w(model.weights.size());
+  const auto add = [&](std::uint64_t at, double x) { w[at].add(x); };
+  CompensatedSum loss;
+  DualPoint point;
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const FactorGraph graph = data[m];
+    const Topology& topology = graph.topology();
+    CompensatedSum total, negative;
+    for (std::uint64_t a = certificate.atom_begin[m]; a < certificate.atom_begin[m + 1]; ++a) {
+      total.add(std::max(0.0, certificate.weight[a]));
+      negative.add(std::max(0.0, -certificate.weight[a]));
+    }
+    if (!(total.value() > 0))
+      throw InputError({}, fmt::format("the model's certificate has no labelling for example {}", m));
+    point.infeasibility = std::max(point.infeasibility, negative.value() + std::abs(total.value() - 1));
+    for (std::uint64_t a = certificate.atom_begin[m]; a < certificate.atom_begin[m + 1]; ++a) {
+      const auto labels = labelling(certificate, a, graph);
+      const double weight = std::max(0.0, certificate.weight[a]) / total.value();
+      if (weight == 0) continue;
+      loss.add(weight * hamming(model, graph, labels));
+      for (std::size_t clique = 0; clique < graph.cliques(); ++clique) {
+        const std::size_t truth = joint_state(topology, clique, graph.labels());
+        const std::size_t state = joint_state(topology, clique, labels);
+        if (state == truth) continue;
+        const Template& t = data.templates()[topology.template_of(clique)];
+        for_each_weight(data, t, graph.input_of(clique), truth, weight * scale, add);
+        for_each_weight(data, t, graph.input_of(clique), state, -weight * scale, add);
+      }
+    }
+  }
+  point.weights.reserve(w.size());
+  for (const CompensatedSum& sum : w) point.weights.push_back(sum.value());
+  point.loss = loss.value() / static_cast<double>(data.size());
+  return point;
+}
+
+// Σ_m max_y [Δ(y) − <w, ψ(y)>]: the oracle only names the labelling, its value is added up here, clique by
+// clique.
+double hinge_sum(const Model& model, const Dataset& data, int threads) {
+  const auto oracle = make_exact_oracle(data);
+  if (!oracle->exact()) throw UsageError("these graphs have no exact oracle, so nothing can be certified");
+  struct Worker {
+    Potentials potentials;
+    Scratch scratch;
+    std::vector<std::uint32_t> labels;
+  };
+  Arena arena(threads);
+  std::vector<Worker> workers(static_cast<std::size_t>(arena.threads()));
+  const auto block = [&](std::size_t begin, std::size_t end, int number) {
+    Worker& worker = workers[static_cast<std::size_t>(number)];
+    CompensatedSum sum;
+    for (std::size_t m = begin; m < end; ++m) {
+      const FactorGraph graph = data[m];
+      const Topology& topology = graph.topology();
+      worker.potentials.fill(data, graph, model.weights.data(), 1);
+      worker.potentials.add_loss(graph, loss_scale(model, graph));
+      worker.labels.resize(graph.variables());
+      oracle->argmax(graph, worker.potentials, worker.scratch, worker.labels);
+      sum.add(hamming(model, graph, worker.labels));
+      for (std::size_t clique = 0; clique < graph.cliques(); ++clique) {
+        const std::size_t truth = joint_state(topology, clique, graph.labels());
+        const std::size_t state = joint_state(topology, clique, worker.labels);
+        if (state == truth) continue;
+        const Template& t = data.templates()[topology.template_of(clique)];
+        sum.add(state_score(data, t, graph.input_of(clique), state, model.weights.data()));
+        sum.add(-state_score(data, t, graph.input_of(clique), truth, model.weights.data()));
+      }
+    }
+    return sum;
+  };
+  return ordered_reduce<CompensatedSum>(arena, data.size(), examples_per_block, block).value();
+}
+
+}  // namespace
+
+CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
+  require_compatible(model, data.templates());
+  if (model.loss != Loss::hinge || model.gamma != 0)
+    throw UsageError("only models of the plain hinge can be certified");
+  if (!(model.lambda > 0)) throw InputError({}, "the model has no lambda, so it has no objective to certify");
+  if (data.size() == 0) throw InputError({}, "there are no examples");
+  if (!data.fully_labelled())
+    throw InputError({}, "some variables have no label; the objective needs them all");
+  CertifiedBounds bounds;
+  if (model.certificate) {
+    const DualPoint point = rebuild(model, *model.certificate, data);
+    bounds.dual = point.loss - model.lambda / 2 * squared_norm(point.weights);
+    bounds.infeasibility = point.infeasibility;
+    for (std::size_t i = 0; i < point.weights.size(); ++i)
+      bounds.weight_distance =
+          std::max(bounds.weight_distance, std::abs(point.weights[i] - model.weights[i]));
+  }
+  bounds.primal = model.lambda / 2 * squared_norm(model.weights) +
+                  hinge_sum(model, data, threads) / static_cast<double>(data.size());
+  return bounds;
+}
+
+}  // namespace margrave

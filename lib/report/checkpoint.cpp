@@ -1,0 +1,97 @@
+#include "report/checkpoint.hpp"
+
+#include <memory>
+#include <string_view>
+
+#include "base/container.hpp"
+#include "margrave/error.hpp"
+#include "report/option_fields.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::uint32_t checkpoint_version = 1;
+
+// The options that decide the bits of a run: all but its limits and files.
+std::string options_key(TrainOptions options) {
+  const TrainOptions defaults;
+  options.gap = defaults.gap;
+  options.max_epochs = defaults.max_epochs;
+  options.max_seconds = defaults.max_seconds;
+  options.certificate = defaults.certificate;
+  return to_json(options);
+}
+
+std::string_view text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::shared_ptr<const SectionFile> open_for(const std::string& path, const Dataset& data) {
+  auto file = SectionFile::open(path, FileKind::checkpoint, checkpoint_version);
+  ByteReader in(file->section("data"), path);
+  if (in.get<std::uint64_t>() != data.fingerprint())
+    throw InputError({path}, "this checkpoint was made on other data: its fingerprint differs");
+  return file;
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& path, const Dataset& data, const TrainOptions& options,
+                     const Solver& solver, const RunProgress& progress) {
+  ByteWriter fingerprint;
+  ByteWriter run;
+  ByteWriter state;
+  fingerprint.put(data.fingerprint());
+  run.put(progress.epoch);
+  run.put(progress.train_seconds);
+  run.put(progress.evaluate_seconds);
+  run.put(progress.wall_seconds);
+  solver.save(state);
+  const std::string key = options_key(options);
+  const std::string solver_name(solver.name());
+  SectionWriter writer(FileKind::checkpoint, checkpoint_version);
+  writer.add("data", fingerprint.bytes());
+  writer.add_array("options", key.data(), key.size());
+  writer.add_array("solver", solver_name.data(), solver_name.size());
+  writer.add("run", run.bytes());
+  writer.add("state", state.bytes());
+  writer.write(path);
+}
+
+RunProgress resume_checkpoint(const std::string& path, const Dataset& data, const TrainOptions& options,
+                              Solver& solver) {
+  const auto file = open_for(path, data);
+  const std::string key = options_key(options);
+  if (text(file->section("options")) != key) {
+    throw InputError({path}, "this checkpoint was made with other options: " +
+                                 std::string(text(file->section("options"))) + " then, " + key +
+                                 " now (--warm-start takes the dual point alone)");
+  }
+  ByteReader state(file->section("state"), path);
+  solver.restore(state);
+  if (state.left() != 0) state.fail("is longer than it should be");
+  ByteReader run(file->section("run"), path);
+  RunProgress progress;
+  progress.epoch = run.get<std::uint64_t>();
+  progress.train_seconds = run.get<double>();
+  progress.evaluate_seconds = run.get<double>();
+  progress.wall_seconds = run.get<double>();
+  if (!(progress.train_seconds >= 0) || !(progress.evaluate_seconds >= 0) || !(progress.wall_seconds >= 0))
+    run.fail("has a time that is no time");
+  return progress;
+}
+
+void warm_start_from(const std::string& path, const Dataset& data, const TrainOptions& options,
+                     Solver& solver) {
+  const auto file = open_for(path, data);
+  if (text(file->section("solver")) != solver.name()) {
+    throw InputError({path}, "this checkpoint is one of solver '" +
+                                 std::string(text(file->section("solver"))) + "', not '" +
+                                 std::string(solver_name(options.solver)) + "'");
+  }
+  ByteReader state(file->section("state"), path);
+  solver.warm_start(state);
+}
+
+}  // namespace margrave

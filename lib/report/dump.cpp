@@ -1,0 +1,132 @@
+// Weights as text and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "margrave/model.hpp"
+#include "margrave/version.hpp"
+#include "report/option_fields.hpp"
+#include "report/state_names.hpp"
+
+namespace margrave {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A name must not break a line of tab-separated columns.
+std::string escaped(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    if (c == '\t')
+      text += "\\t";
+    else if (c == '\n')
+      text += "\\n";
+    else if (c == '\r')
+      text += "\\r";
+    else if (c == '\\')
+      text += "\\\\";
+    else
+      text += c;
+  }
+  return text;
+}
+
+// Joint states listed for one row before it is called by its number.
+constexpr std::size_t most_listed = 8;
+
+// Name of each row: the joint states that use it.
+std::vector<std::string> row_names(const TemplateSet& templates, const Template& t) {
+  if (t.kind == WeightRows::potts) return {"different"};
+  if (t.kind == WeightRows::equal) return {"equal"};
+  std::vector<std::string> names(t.rows);
+  std::vector<std::size_t> users(t.rows);
+  const JointStateNames joint_names(templates, t);
+  for (std::size_t joint = 0; joint < t.joint_states(); ++joint) {
+    if (t.row_of[joint] < 0) continue;
+    const auto row = static_cast<std::size_t>(t.row_of[joint]);
+    if (++users[row] > most_listed) continue;
+    if (users[row] > 1) names[row] += '|';
+    names[row] += joint_names(joint);
+  }
+  for (std::size_t row = 0; row < names.size(); ++row)
+    if (users[row] > most_listed) names[row] = fmt::format("row{}", row);
+  return names;
+}
+
+// f(template, row name, input name, weight) for each weight that is asked for.
+template <class F>
+void for_each_weight_named(const Model& model, const DumpOptions& options, F&& f) {
+  std::vector<std::uint64_t> order;
+  for (std::size_t index = 0; index < model.templates.size(); ++index) {
+    const Template& t = model.templates[index];
+    const auto rows = row_names(model.templates, t);
+    const auto emit = [&](std::uint32_t row, std::uint64_t d) {
+      const double w = model.weight(index, row, d);
+      if (options.nonzero && w == 0) return;
+      f(t, rows[row], t.input_names.empty() ? fmt::format("{}", d) : t.input_names[d], w);
+    };
+    for (std::uint32_t row = 0; row < t.rows; ++row) {
+      if (options.top == 0) {
+        for (std::uint64_t d = 0; d < t.inputs; ++d) emit(row, d);
+        continue;
+      }
+      order.resize(t.inputs);
+      std::iota(order.begin(), order.end(), std::uint64_t{0});
+      const auto kept = order.begin() + static_cast<std::ptrdiff_t>(std::min(options.top, t.inputs));
+      std::partial_sort(order.begin(), kept, order.end(), [&](std::uint64_t a, std::uint64_t b) {
+        const double wa = std::abs(model.weight(index, row, a)), wb = std::abs(model.weight(index, row, b));
+        return wa != wb ? wa > wb : a < b;
+      });
+      std::for_each(order.begin(), kept, [&](std::uint64_t d) { emit(row, d); });
+    }
+  }
+}
+
+}  // namespace
+
+void dump_text(const Model& model, const DumpOptions& options,
+               const std::function<void(std::string_view)>& sink) {
+  for_each_weight_named(
+      model, options, [&](const Template& t, const std::string& row, const std::string& input, double w) {
+        sink(fmt::format("{}\t{}\t{}\t{:.17g}\n", escaped(t.name), escaped(row), escaped(input), w));
+      });
+}
+
+void dump_json(const Model& model, const DumpOptions& options,
+               const std::function<void(std::string_view)>& sink) {
+  const auto text = [](const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  Json head;
+  head["version"] = version();
+  head["lambda"] = model.lambda;
+  head["loss"] = choice_of(loss_choices, model.loss);
+  head["gamma"] = model.gamma;
+  head["hamming"] = choice_of(hamming_choices, model.hamming);
+  head["format"] = model.read.format;
+  head["train_folds"] = model.read.train_folds;
+  head["dimension"] = model.templates.dimension();
+  head["certificate"] = model.certificate.has_value();
+  head["provenance"] =
+      model.provenance.empty() ? Json(nullptr) : Json::parse(model.provenance, nullptr, false);
+  Json templates = Json::array();
+  for (const Template& t : model.templates)
+    templates.push_back({{"name", t.name}, {"states", t.states}, {"inputs", t.inputs}, {"rows", t.rows}});
+  head["templates"] = std::move(templates);
+  std::string opening = text(head);
+  opening.pop_back();  // the object stays open for the weights, which are too many for one document in memory
+  sink(opening + ",\"weights\":[");
+  bool first = true;
+  for_each_weight_named(model, options,
+                        [&](const Template& t, const std::string& row, const std::string& input, double w) {
+                          sink((first ? "\n" : ",\n") +
+                               text({{"template", t.name}, {"states", row}, {"input", input}, {"value", w}}));
+                          first = false;
+                        });
+  sink("]}\n");
+}
+
+}  // namespace margrave

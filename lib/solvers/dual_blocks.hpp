@@ -1,0 +1,72 @@
+// What an example-wise dual solver keeps per example, and the step it wants to take there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/stream.hpp"
+#include "margrave/options.hpp"
+#include "solvers/solver.hpp"
+#include "state/feature_gram.hpp"
+
+namespace margrave {
+
+struct LocalChange {
+  std::uint32_t clique;
+  std::uint32_t joint;
+  double coefficient;
+};
+
+// A direction in one block, found against some weights: from the block's point μ to a better one μ'.
+struct BlockStep {
+  std::uint32_t example = 0;
+  double loss_change = 0;             // <μ' − μ, Δ>
+  double curvature = 0;               // |ψ(μ') − ψ(μ)|²
+  double block_gap = 0;               // max_y θ(y) − <μ, θ>, where the oracle was asked
+  std::vector<CliqueChange> changes;  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ))
+  std::vector<double> target;         // weights of the labellings at μ'
+  std::vector<double> before;         // the same before the last steps
+  std::vector<LocalChange> local;     // scratch for `changes`
+  std::uint64_t oracle_calls = 0;     // counts up
+  std::vector<std::uint32_t> labels;  // the vertex, where the target is one
+};
+
+// A worker's memory.
+struct BlockWorker {
+  Potentials potentials;
+  Scratch scratch;
+  FeatureGram::Scratch gram;
+  std::vector<std::uint32_t> labels;
+  Buffer<double> gradient;
+  Buffer<double> replica;  // asynchronous mode: this worker's view of w
+  std::uint64_t replica_version = 0;
+  BlockStep step;  // asynchronous mode
+};
+
+class DualBlocks : public DualPoint {
+ public:
+  // Fills `step` for its example against weights `w` (named `version`, see Potentials::fill); asks the oracle
+  // or only moves over what is cached. Touches only that example's block: many threads may work on different
+  // examples.
+  virtual void propose(const double* w, std::uint64_t version, bool ask_oracle, BlockWorker& worker,
+                       BlockStep& step) = 0;
+  // μ += length·(μ' − μ), 0 < length ≤ 1.
+  virtual void apply(const BlockStep& step, double length) = 0;
+  // Whether passes without the oracle can gain anything.
+  virtual bool has_cache() const = 0;
+  // Room for `visits` more proposals per example before the next call.
+  virtual void make_room(std::uint32_t visits) = 0;
+  virtual std::optional<Certificate> certificate() const = 0;
+  virtual std::uint64_t bytes() const = 0;
+  virtual void save(ByteWriter& out) const = 0;
+  virtual void restore(ByteReader& in) = 0;
+};
+
+// A few weighted label sequences per example.
+std::unique_ptr<DualBlocks> make_labelling_blocks(const Problem& problem, const BcfwOptions& options);
+// Marginals of every clique; plain Frank-Wolfe steps.
+std::unique_ptr<DualBlocks> make_marginal_blocks(const Problem& problem);
+
+}  // namespace margrave

@@ -1,0 +1,223 @@
+// Blocks as weighted labellings: μ_m = Σ_a α_a·[labelling a].
+//
+// With g_a = Δ(a) − <w, ψ(a)> (= M·∂D/∂α_a) and Q_ab = <ψ(a), ψ(b)>, a block's part of the dual is the small
+// quadratic program of optim/simplex_qp.hpp with s = 1/(λM): many steps cost O(labellings) each and touch
+// neither inputs nor w.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "margrave/error.hpp"
+#include "model/clique_scores.hpp"
+#include "optim/simplex_qp.hpp"
+#include "solvers/dual_blocks.hpp"
+#include "state/labelling_cache.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr double negligible = 1e-14;  // weights below are rounding
+constexpr std::uint32_t keep_labellings = 16;
+constexpr double block_accuracy = 0.1;  // a visit ends when the block's gap is this part of what it was
+constexpr double inner_accuracy =
+    1e-3;  // inner steps stop at this part of the block's first gradient difference
+
+class LabellingBlocks final : public DualBlocks {
+ public:
+  LabellingBlocks(const Problem& problem, const BcfwOptions& options)
+      : problem_(problem), options_(options), gram_(problem.data, problem.arena), cache_(problem.data) {}
+
+  void propose(const double* w, std::uint64_t version, bool ask_oracle, BlockWorker& worker,
+               BlockStep& step) override {
+    const std::size_t m = step.example;
+    const FactorGraph g = problem_.data[m];
+    step.changes.clear();
+    step.block_gap = 0;
+    step.loss_change = 0;
+    step.curvature = 0;
+    worker.potentials.fill(problem_.data, g, w, version);
+    worker.potentials.add_loss(g, problem_.objective.loss_scale(g));
+    double truth = worker.potentials.score(g, g.labels());
+    LabellingCache::Block b = cache_.block(m);
+    double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      gradient[k] = worker.potentials.score(g, b.labelling(k, g.variables())) - truth;
+    step.target.assign(b.weight, b.weight + b.count);
+    if (!ask_oracle) {
+      move(b, gradient, LabellingCache::absent, step.target.data());
+    } else {
+      worker.labels.resize(g.variables());
+      for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
+        const double hinge =
+            problem_.oracle.argmax(g, worker.potentials, worker.scratch, worker.labels) - truth;
+        const double gap = hinge - std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
+        ++step.oracle_calls;
+        if (call == 0) step.block_gap = std::max(0.0, gap);
+        if (gap <= std::max(negligible, block_accuracy * step.block_gap)) break;
+        std::uint32_t vertex = cache_.find(m, worker.labels);
+        if (vertex == LabellingCache::absent) {
+          vertex =
+              cache_.add(m, worker.labels, problem_.objective.loss(g, worker.labels), gram_, worker.gram);
+          if (vertex == LabellingCache::absent) break;
+          b = cache_.block(m);
+          step.target.resize(b.count, 0.0);
+          gradient[vertex] = hinge;
+        }
+        step.before.assign(step.target.begin(), step.target.end());
+        if (move(b, gradient, vertex, step.target.data()) == 0 || call + 1 == options_.calls_per_visit) break;
+        follow(g, m, b, step, worker.potentials);
+        truth = worker.potentials.score(g, g.labels());
+      }
+    }
+    describe(g, b, step);
+  }
+
+  void apply(const BlockStep& step, double length) override {
+    const LabellingCache::Block b = cache_.block(step.example);
+    double mass = 0;
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      const double weight =
+          length == 1 ? step.target[k] : b.weight[k] + length * (step.target[k] - b.weight[k]);
+      b.weight[k] = weight < negligible ? 0 : weight;
+      mass += b.weight[k];
+    }
+    *std::max_element(b.weight, b.weight + b.count) += 1 - mass;
+  }
+
+  void masses(std::size_t m, std::vector<Mass>& out) const override {
+    const Topology& top = problem_.data[m].topology();
+    const LabellingCache::Block b = cache_.block(m);
+    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+      const auto first = static_cast<std::ptrdiff_t>(out.size());
+      for (std::uint32_t k = 0; k < b.count; ++k) {
+        if (b.weight[k] == 0) continue;
+        const auto joint = static_cast<std::uint32_t>(joint_state(top, a, b.labelling(k, top.variables())));
+        const auto known =
+            std::find_if(out.begin() + first, out.end(), [&](const Mass& e) { return e.joint == joint; });
+        if (known == out.end()) {
+          out.push_back({a, joint, b.weight[k]});
+        } else {
+          known->mass += b.weight[k];
+        }
+      }
+    }
+  }
+
+  bool has_cache() const override { return options_.steps != Steps::plain; }
+  void make_room(std::uint32_t visits) override { cache_.make_room(visits, keep_labellings); }
+  std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
+  void save(ByteWriter& out) const override { cache_.save(out); }
+  void restore(ByteReader& in) override { cache_.restore(in, problem_.data); }
+
+  std::optional<Certificate> certificate() const override {
+    Certificate c;
+    c.fingerprint = problem_.data.fingerprint();
+    c.atom_begin.push_back(0);
+    c.label_begin.push_back(0);
+    for (std::size_t m = 0; m < cache_.size(); ++m) {
+      const LabellingCache::Block b = cache_.block(m);
+      const std::size_t variables = problem_.data[m].variables();
+      for (std::uint32_t k = 0; k < b.count; ++k) {
+        if (b.weight[k] == 0) continue;
+        c.weight.push_back(b.weight[k]);
+        c.label.insert(c.label.end(), b.labelling(k, variables), b.labelling(k, variables) + variables);
+        c.label_begin.push_back(c.label.size());
+      }
+      c.atom_begin.push_back(c.weight.size());
+    }
+    return c;
+  }
+
+ private:
+  // Moves `weight` over the block's labellings; returns the number of steps.
+  std::size_t move(const LabellingCache::Block& b, double* gradient, std::uint32_t vertex,
+                   double* weight) const {
+    const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), weight, gradient};
+    // Labellings without mass do not count as low: the truth, say, stays far below the others once it is
+    // empty.
+    double high = gradient[0];
+    double low = std::numeric_limits<double>::infinity();
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      high = std::max(high, gradient[k]);
+      if (weight[k] > 0) low = std::min(low, gradient[k]);
+    }
+    const double tolerance = std::max(negligible, inner_accuracy * (high - low));
+    switch (options_.steps) {
+      case Steps::pairwise:
+        return pairwise_steps(qp, options_.inner_steps, tolerance);
+      case Steps::away:
+        return away_steps(qp, options_.inner_steps, tolerance);
+      case Steps::plain:
+        return vertex == LabellingCache::absent ? 0 : plain_step(qp, vertex);
+    }
+    return 0;
+  }
+
+  // Brings the scores up to the weights that the steps from step.before to step.target would make.
+  void follow(const FactorGraph& g, std::size_t m, const LabellingCache::Block& b, BlockStep& step,
+              Potentials& potentials) const {
+    merge_changes(g, b, step.before.data(), step);
+    const double scale = -problem_.objective.weight_scale();
+    for (const LocalChange& c : step.local)
+      gram_.add_to_scores(m, c.clique, c.joint, scale * c.coefficient, potentials);
+  }
+
+  // The direction from `from` to step.target, clique by clique, into step.local.
+  static void merge_changes(const FactorGraph& g, const LabellingCache::Block& b, const double* from,
+                            BlockStep& step) {
+    const Topology& top = g.topology();
+    step.local.clear();
+    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+      const auto first = static_cast<std::ptrdiff_t>(step.local.size());
+      for (std::uint32_t k = 0; k < b.count; ++k) {
+        const double change = step.target[k] - from[k];
+        if (change == 0) continue;
+        const auto joint = static_cast<std::uint32_t>(joint_state(top, a, b.labelling(k, top.variables())));
+        const auto known = std::find_if(step.local.begin() + first, step.local.end(),
+                                        [&](const LocalChange& c) { return c.joint == joint; });
+        if (known == step.local.end()) {
+          step.local.push_back({a, joint, change});
+        } else {
+          known->coefficient += change;
+        }
+      }
+      // Labellings that agree here cancel out.
+      step.local.erase(
+          std::remove_if(step.local.begin() + first, step.local.end(),
+                         [](const LocalChange& c) { return std::abs(c.coefficient) < negligible; }),
+          step.local.end());
+    }
+  }
+
+  // The direction step.target − b.weight as changes of w, with its loss and curvature.
+  void describe(const FactorGraph& g, const LabellingCache::Block& b, BlockStep& step) const {
+    const Topology& top = g.topology();
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      const double change = step.target[k] - b.weight[k];
+      if (change == 0) continue;
+      step.loss_change += change * b.loss[k];
+      double row = 0;
+      for (std::uint32_t j = 0; j < b.count; ++j)
+        row += b.gram[std::size_t{k} * b.capacity + j] * (step.target[j] - b.weight[j]);
+      step.curvature += change * row;
+    }
+    merge_changes(g, b, b.weight, step);
+    for (const LocalChange& c : step.local)
+      step.changes.push_back({top.template_of(c.clique), g.input_of(c.clique), c.joint, c.coefficient});
+  }
+
+  Problem problem_;
+  BcfwOptions options_;
+  FeatureGram gram_;
+  LabellingCache cache_;
+};
+
+}  // namespace
+
+std::unique_ptr<DualBlocks> make_labelling_blocks(const Problem& problem, const BcfwOptions& options) {
+  return std::make_unique<LabellingBlocks>(problem, options);
+}
+
+}  // namespace margrave

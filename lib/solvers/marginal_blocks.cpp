@@ -1,0 +1,149 @@
+// Blocks as marginals: μ_α for every clique, in the MarginalStore. Memory never grows, whatever vertices turn
+// up; the price is that only plain Frank-Wolfe steps are possible, because the vertices that μ is made of are
+// forgotten.
+#include <algorithm>
+
+#include "margrave/error.hpp"
+#include "model/clique_scores.hpp"
+#include "solvers/dual_blocks.hpp"
+#include "state/clique_store.hpp"
+
+namespace margrave {
+
+namespace {
+
+class MarginalBlocks final : public DualBlocks {
+ public:
+  explicit MarginalBlocks(const Problem& problem) : problem_(problem), store_(problem.data) {
+    store_.start_at_truth(problem.data);
+  }
+
+  void propose(const double* w, std::uint64_t version, bool ask_oracle, BlockWorker& worker,
+               BlockStep& step) override {
+    const FactorGraph g = problem_.data[step.example];
+    const Topology& top = g.topology();
+    const auto mu = store_[step.example];
+    step.changes.clear();
+    step.loss_change = step.curvature = step.block_gap = 0;
+    if (!ask_oracle) return;
+    worker.potentials.fill(problem_.data, g, w, version);
+    const double truth = worker.potentials.score(g, g.labels());
+    worker.potentials.add_loss(g, problem_.objective.loss_scale(g));
+    const double mean = expected_score(g, worker.potentials, mu) - truth;  // <μ, θ>
+    step.labels.resize(g.variables());
+    step.block_gap = std::max(
+        0.0, problem_.oracle.argmax(g, worker.potentials, worker.scratch, step.labels) - truth - mean);
+    ++step.oracle_calls;
+    if (step.block_gap <= 0) return;
+    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+      const std::size_t vertex = joint_state(top, a, step.labels);
+      for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y) {
+        const auto joint = static_cast<std::uint32_t>(y - top.clique_offset[a]);
+        const double change = (joint == vertex ? 1.0 : 0.0) - mu[y];
+        if (change != 0) step.changes.push_back({top.template_of(a), g.input_of(a), joint, change});
+      }
+    }
+    step.loss_change = problem_.objective.loss(g, step.labels) - expected_loss(g, mu);
+    step.curvature = squared_norm(step.changes, worker.gram);
+  }
+
+  void apply(const BlockStep& step, double length) override {
+    const Topology& top = problem_.data[step.example].topology();
+    const auto mu = store_[step.example];
+    for (double& mass : mu) mass *= 1 - length;
+    for (std::size_t a = 0; a < top.cliques(); ++a)
+      mu[top.clique_offset[a] + joint_state(top, a, step.labels)] += length;
+  }
+
+  void masses(std::size_t m, std::vector<Mass>& out) const override {
+    const Topology& top = problem_.data[m].topology();
+    const auto mu = store_[m];
+    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+      for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
+        if (mu[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), mu[y]});
+    }
+  }
+
+  bool has_cache() const override { return false; }
+  void make_room(std::uint32_t) override {}
+  std::optional<Certificate> certificate() const override { return std::nullopt; }
+  std::uint64_t bytes() const override { return store_.bytes(); }
+
+  void save(ByteWriter& out) const override {
+    for (std::size_t m = 0; m < store_.size(); ++m) out.put_array(store_[m]);
+  }
+  void restore(ByteReader& in) override {
+    for (std::size_t m = 0; m < store_.size(); ++m) {
+      const auto mu = in.get_array<double>();
+      if (mu.size() != store_[m].size()) in.fail("does not fit the data");
+      if (!std::all_of(mu.begin(), mu.end(), [](double x) { return x >= 0 && x <= 1 + 1e-9; }))
+        in.fail("holds a mass that is no probability");
+      std::copy(mu.begin(), mu.end(), store_[m].begin());
+    }
+  }
+
+ private:
+  static double expected_score(const FactorGraph& g, const Potentials& potentials,
+                               std::span<const double> mu) {
+    const Topology& top = g.topology();
+    double sum = 0;
+    for (std::size_t i = 0; i < top.variables(); ++i) {
+      const double* score = potentials.node(i);
+      for (std::uint32_t y = 0; y < top.states[i]; ++y) {
+        const double mass = mu[top.clique_offset[i] + y];
+        if (mass != 0) sum += mass * score[y];
+      }
+    }
+    for (std::size_t c = 0; c < top.factors(); ++c) {
+      const std::size_t last = top.states[top.scope_of(c).back()];
+      const std::uint64_t first = top.clique_offset[top.variables() + c];
+      const std::uint64_t cells = top.clique_offset[top.variables() + c + 1] - first;
+      for (std::uint64_t y = 0; y < cells; ++y) {
+        const double mass = mu[first + y];
+        if (mass != 0) sum += mass * potentials.table(c)[y / last * padded(last) + y % last];
+      }
+    }
+    return sum;
+  }
+
+  double expected_loss(const FactorGraph& g, std::span<const double> mu) const {
+    const Topology& top = g.topology();
+    double sum = 0;
+    for (std::size_t i = 0; i < top.variables(); ++i) {
+      for (std::uint32_t y = 0; y < top.states[i]; ++y)
+        if (static_cast<std::int32_t>(y) != g.label(i))
+          sum += mu[top.clique_offset[i] + y] * static_cast<double>(g.loss(i));
+    }
+    return sum * problem_.objective.loss_scale(g);
+  }
+
+  // |Σ changes|² by scattering into a worker's weight vector of zeros.
+  double squared_norm(const std::vector<CliqueChange>& changes, FeatureGram::Scratch& scratch) const {
+    const Dataset& data = problem_.data;
+    double* block = scratch.zeros(data.templates().storage());
+    for (const CliqueChange& c : changes) {
+      for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
+                      [&](std::uint64_t at, double value) { block[at] += value; });
+    }
+    double sum = 0;
+    for (const CliqueChange& c : changes) {
+      for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
+                      [&](std::uint64_t at, double) {
+                        sum += block[at] * block[at];
+                        block[at] = 0;
+                      });
+    }
+    return sum;
+  }
+
+  Problem problem_;
+  MarginalStore<double> store_;
+};
+
+}  // namespace
+
+std::unique_ptr<DualBlocks> make_marginal_blocks(const Problem& problem) {
+  return std::make_unique<MarginalBlocks>(problem);
+}
+
+}  // namespace margrave

@@ -1,0 +1,192 @@
+#include "solvers/run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "margrave/error.hpp"
+
+namespace margrave {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double seconds_between_saves = 5;
+constexpr double feasible = 1e-9;       // largest infeasibility of a certified dual point
+constexpr double rounding_gap = 1e-10;  // a gap below −this·max(1, |P|) is a bug
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool all_finite(std::span<const double> values) {
+  return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
+// Answers the solver's question between blocks, and remembers why the answer was no.
+class Control final : public EpochControl {
+ public:
+  Control(const Hooks& hooks, double seconds_left, std::uint64_t epoch)
+      : hooks_(hooks), seconds_left_(seconds_left), epoch_(epoch), start_(Clock::now()) {}
+
+  bool proceed(double fraction) override {
+    if (hooks_.on_progress) hooks_.on_progress(epoch_, fraction);
+    if (hooks_.stop != nullptr && hooks_.stop->load(std::memory_order_relaxed)) {
+      why_ = Status::interrupted;
+      return false;
+    }
+    if (seconds() > seconds_left_) {
+      why_ = Status::time_limit;
+      return false;
+    }
+    return true;
+  }
+  double seconds() const { return seconds_since(start_); }
+  Status why() const { return why_; }
+
+ private:
+  const Hooks& hooks_;
+  double seconds_left_;
+  std::uint64_t epoch_;
+  Clock::time_point start_;
+  Status why_ = Status::interrupted;
+};
+
+class Loop {
+ public:
+  Loop(Solver& solver, GapEvaluator& evaluator, const Problem& problem, const TrainOptions& options,
+       const Hooks& hooks, RunProgress progress)
+      : solver_(solver),
+        evaluator_(evaluator),
+        problem_(problem),
+        options_(options),
+        hooks_(hooks),
+        start_(Clock::now()) {
+    outcome_.progress = progress;
+    outcome_.weights.assign(problem.data.templates().storage(), 0.0);
+  }
+
+  RunOutcome run(const std::function<void(const RunProgress&)>& save) {
+    auto last_save = Clock::now();
+    bool evaluated = false;
+    for (;;) {
+      if (outcome_.progress.epoch >= options_.max_epochs) {
+        outcome_.status = Status::epoch_limit;
+        break;
+      }
+      if (!one_epoch()) {
+        evaluated = false;
+        break;
+      }
+      evaluated = outcome_.progress.epoch % options_.evaluate_every == 0;
+      if (!evaluated) continue;
+      if (!evaluate()) return std::move(outcome_);
+      if (solver_.dual_point() != nullptr) solver_.adopt(rebuilt_);
+      if (converged()) {
+        outcome_.status = Status::converged;
+        break;
+      }
+      if (save && seconds_since(last_save) > seconds_between_saves) {
+        save(progress_now());
+        last_save = Clock::now();
+      }
+    }
+    // Off schedule the solver keeps its running weights, so that a resumed run repeats the bits of one that
+    // was never stopped.
+    if (!evaluated && !evaluate()) return std::move(outcome_);
+    if (save) save(progress_now());
+    return std::move(outcome_);
+  }
+
+ private:
+  bool one_epoch() {
+    Control control(hooks_, options_.max_seconds - outcome_.progress.train_seconds,
+                    outcome_.progress.epoch + 1);
+    solver_.prepare();
+    const bool finished = solver_.epoch(control);
+    outcome_.progress.train_seconds += control.seconds();
+    if (finished) {
+      ++outcome_.progress.epoch;
+    } else {
+      outcome_.status = control.why();
+    }
+    return finished;
+  }
+
+  RunProgress progress_now() const {
+    RunProgress now = outcome_.progress;
+    now.wall_seconds += seconds_since(start_);
+    return now;
+  }
+
+  // False where the numbers have gone bad: the outcome then holds the last good weights.
+  bool evaluate() {
+    const auto start = Clock::now();
+    Evaluation e;
+    rebuilt_.resize(outcome_.weights.size());
+    std::span<const double> chosen = rebuilt_;
+    if (const DualPoint* point = solver_.dual_point()) {
+      const Bounds bounds = evaluator_.evaluate(*point, rebuilt_);
+      e.primal = bounds.primal;
+      e.dual = bounds.dual;
+      e.certified = problem_.oracle.exact() && bounds.infeasibility <= feasible;
+    } else {
+      std::copy(solver_.weights().begin(), solver_.weights().end(), rebuilt_.begin());
+      e.primal = evaluator_.primal(rebuilt_);
+    }
+    if (const auto averaged = solver_.averaged()) {
+      const double primal = evaluator_.primal(*averaged);
+      if (primal < e.primal) {
+        e.primal = primal;
+        chosen = *averaged;
+      }
+    }
+    outcome_.progress.evaluate_seconds += seconds_since(start);
+    e.epoch = outcome_.progress.epoch;
+    e.train_seconds = outcome_.progress.train_seconds;
+    e.wall_seconds = progress_now().wall_seconds;
+    e.oracle_calls = solver_.oracle_calls();
+    if (!std::isfinite(e.primal) || (e.dual && !std::isfinite(*e.dual)) || !all_finite(chosen)) {
+      outcome_.status = Status::numerical_failure;
+      outcome_.reason = "epoch " + std::to_string(e.epoch) + " gave a bound or a weight that is not finite";
+      return false;
+    }
+    if (e.certified && e.primal - *e.dual < -rounding_gap * std::max(1.0, std::abs(e.primal))) {
+      throw InternalError("the duality gap is negative (" + std::to_string(e.primal - *e.dual) +
+                          " at epoch " + std::to_string(e.epoch) + "): solver '" +
+                          std::string(solver_.name()) + "' or oracle '" +
+                          std::string(problem_.oracle.name()) + "' is wrong");
+    }
+    std::copy(chosen.begin(), chosen.end(), outcome_.weights.begin());
+    outcome_.trace.push_back(e);
+    if (hooks_.on_evaluation) hooks_.on_evaluation(e);
+    return true;
+  }
+
+  bool converged() const {
+    const Evaluation& last = outcome_.trace.back();
+    return options_.gap > 0 && last.certified && last.relative_gap() && *last.relative_gap() <= options_.gap;
+  }
+
+  Solver& solver_;
+  GapEvaluator& evaluator_;
+  const Problem& problem_;
+  const TrainOptions& options_;
+  const Hooks& hooks_;
+  Clock::time_point start_;
+  std::vector<double> rebuilt_;
+  RunOutcome outcome_;
+};
+
+}  // namespace
+
+RunOutcome run(Solver& solver, GapEvaluator& evaluator, const Problem& problem, const TrainOptions& options,
+               const Hooks& hooks, RunProgress progress,
+               const std::function<void(const RunProgress&)>& save) {
+  return Loop(solver, evaluator, problem, options, hooks, progress).run(save);
+}
+
+}  // namespace margrave

@@ -1,0 +1,35 @@
+// The one loop: epochs, evaluations, limits, stopping. Solvers and evaluator do the work; this decides when.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "margrave/options.hpp"
+#include "margrave/report.hpp"
+#include "margrave/train.hpp"
+#include "solvers/solver.hpp"
+
+namespace margrave {
+
+// Where a run stands, beside the solver's own state; kept in checkpoints.
+struct RunProgress {
+  std::uint64_t epoch = 0;  // epochs completed
+  double train_seconds = 0;
+  double evaluate_seconds = 0;
+  double wall_seconds = 0;
+};
+
+struct RunOutcome {
+  Status status = Status::epoch_limit;
+  std::string reason;
+  std::vector<Evaluation> trace;
+  std::vector<double> weights;  // those of the last evaluation: rebuilt from the dual point
+  RunProgress progress;
+};
+
+// `save` is called after evaluations, at most every few seconds and always at the end.
+RunOutcome run(Solver& solver, GapEvaluator& evaluator, const Problem& problem, const TrainOptions& options,
+               const Hooks& hooks, RunProgress progress, const std::function<void(const RunProgress&)>& save);
+
+}  // namespace margrave

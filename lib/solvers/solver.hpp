@@ -1,0 +1,76 @@
+// Solver: one virtual that matters, `epoch`. The loop around it lives in run.hpp, once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/stream.hpp"
+#include "inference/oracle.hpp"
+#include "margrave/model.hpp"
+#include "objective/gap_evaluator.hpp"
+#include "objective/objective.hpp"
+#include "parallel/arena.hpp"
+
+namespace margrave {
+
+// What every solver works on. All of it outlives the solver.
+struct Problem {
+  const Dataset& data;
+  const Objective& objective;
+  const Oracle& oracle;
+  Arena& arena;
+  Mode mode = Mode::deterministic;
+  std::uint64_t seed = 1;
+};
+
+// Asked between blocks: is the run to go on?
+class EpochControl {
+ public:
+  EpochControl() = default;
+  EpochControl(const EpochControl&) = delete;
+  EpochControl& operator=(const EpochControl&) = delete;
+  virtual ~EpochControl() = default;
+  // `fraction` of the epoch is done. False: return from epoch() now.
+  virtual bool proceed(double fraction) = 0;
+};
+
+class Solver {
+ public:
+  Solver() = default;
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+  virtual ~Solver() = default;
+
+  virtual std::string_view name() const = 0;
+  // Between epochs: the place for allocations and housekeeping, so that epoch() needs none.
+  virtual void prepare() {}
+  // Runs one epoch, or the rest of one that was stopped. False where control stopped it.
+  virtual bool epoch(EpochControl& control) = 0;
+
+  // The dual point, or nullptr for primal methods.
+  virtual const DualPoint* dual_point() const = 0;
+  // The running weights: never certified, rebuilt by the evaluator where there is a dual point.
+  virtual std::span<const double> weights() const = 0;
+  // Takes over the weights rebuilt from the dual point, so that rounding does not pile up.
+  virtual void adopt(std::span<const double> weights) = 0;
+  // Weights averaged over epochs, where that was asked for.
+  virtual std::optional<std::span<const double>> averaged() const { return std::nullopt; }
+  // The dual point as labellings, where it is one.
+  virtual std::optional<Certificate> certificate() const { return std::nullopt; }
+
+  virtual std::uint64_t oracle_calls() const = 0;
+  virtual std::uint64_t bytes() const = 0;
+
+  // Everything that the next bit depends on.
+  virtual void save(ByteWriter& out) const = 0;
+  virtual void restore(ByteReader& in) = 0;
+  // Only the dual point, for a start at another λ: weights are λ'/λ of what they were.
+  virtual void warm_start(ByteReader& in) = 0;
+};
+
+std::unique_ptr<Solver> make_bcfw(const Problem& problem, const BcfwOptions& options);
+
+}  // namespace margrave

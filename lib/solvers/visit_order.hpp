@@ -1,0 +1,40 @@
+// The order in which a pass visits examples: a permutation, or a sample by block gap. Seeded, the same on any
+// number of threads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/random.hpp"
+#include "base/stream.hpp"
+
+namespace margrave {
+
+class VisitOrder {
+ public:
+  explicit VisitOrder(std::size_t examples);
+
+  // Every example once.
+  void permute(Random random);
+  // About as many visits as there are examples, example m in proportion to gap[m] (Osokin et al. 2016), never
+  // more often than `most_visits`; systematic sampling, so that visit counts differ from their expectation by
+  // less than 1. Repeated visits go into later rounds, so that a batch holds an example once.
+  void sample(Random random, std::span<const double> gap, std::uint32_t most_visits);
+
+  std::size_t size() const { return order_.size(); }
+  std::uint32_t operator[](std::size_t i) const { return order_[i]; }
+  // The batch that starts at `begin`: at most `batch` visits, ending early where a round ends.
+  std::span<const std::uint32_t> batch(std::size_t begin, std::size_t batch) const;
+
+  void save(ByteWriter& out) const;
+  void restore(ByteReader& in);
+
+ private:
+  std::size_t examples_;
+  std::vector<std::uint32_t> order_, count_;
+  std::vector<std::uint64_t> round_end_;
+};
+
+}  // namespace margrave

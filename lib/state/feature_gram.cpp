@@ -1,0 +1,191 @@
+#include "state/feature_gram.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "model/clique_scores.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::size_t most_gram_cliques = 128;
+
+bool has_per_state_inputs(const Dataset& data) {
+  return std::any_of(data.columns().inputs.begin(), data.columns().inputs.end(),
+                     [](const auto& in) { return in.kind == InputKind::per_state; });
+}
+
+// The vector behind a clique's input at one joint state.
+InputView plain_input(const Dataset& data, std::uint32_t input, std::size_t joint) {
+  const InputView x = data.input(input);
+  return x.kind == InputKind::per_state ? data.input(x.index[joint]) : x;
+}
+
+}  // namespace
+
+FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
+  const bool per_state = has_per_state_inputs(data);
+  for (std::size_t s = 0; s < data.topologies(); ++s) {
+    const Topology& top = data.topology(s);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> by_template;
+    for (std::uint32_t a = 0; a < top.cliques(); ++a) by_template[top.template_of(a)].push_back(a);
+    Shape shape;
+    shape.group_of.assign(top.cliques(), no_group);
+    shape.place_of.assign(top.cliques(), 0);
+    for (auto& [t, cliques] : by_template) {
+      if (data.templates()[t].rows == 0) continue;
+      const std::size_t n = cliques.size();
+      const bool one_input = data.templates()[t].inputs == 1 && n > 1;
+      const bool scattered = per_state || one_input || n > most_gram_cliques;
+      for (std::uint32_t i = 0; i < n; ++i) {
+        shape.group_of[cliques[i]] = static_cast<std::uint32_t>(shape.groups.size());
+        shape.place_of[cliques[i]] = i;
+      }
+      shape.groups.push_back({t, scattered, std::move(cliques), shape.gram_cells});
+      if (!scattered) shape.gram_cells += n * n;
+    }
+    shapes_.push_back(std::move(shape));
+  }
+  std::uint64_t next = 0;
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    gram_begin_.push_back(next);
+    next += shapes_[data[m].topology_index()].gram_cells;
+  }
+  gram_.reserve(next);
+  arena.for_each_block(data.size(), 64, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t m = begin; m < end; ++m) {
+      const FactorGraph g = data[m];
+      for (const Group& group : shapes_[g.topology_index()].groups) {
+        if (group.scattered) continue;
+        const std::size_t n = group.cliques.size();
+        double* gram = gram_.data() + gram_begin_[m] + group.gram_offset;
+        for (std::size_t i = 0; i < n; ++i) {
+          const InputView x = data.input(g.input_of(group.cliques[i]));
+          for (std::size_t j = 0; j <= i; ++j)
+            gram[i * n + j] = gram[j * n + i] = input_product(x, data.input(g.input_of(group.cliques[j])));
+        }
+      }
+    }
+  });
+}
+
+void FeatureGram::products(std::size_t m, const CachedLabel* added, const CachedLabel* known,
+                           std::size_t count, Scratch& scratch, double* out) const {
+  std::fill_n(out, count + 1, 0.0);
+  const FactorGraph g = (*data_)[m];
+  for (const Group& group : shapes_[g.topology_index()].groups) {
+    if (group.scattered) {
+      scatter_products(g, group, added, known, count, scratch, out);
+    } else {
+      gram_products(g, group, gram_.data() + gram_begin_[m] + group.gram_offset, added, known, count, scratch,
+                    out);
+    }
+  }
+}
+
+void FeatureGram::add_to_scores(std::size_t m, std::uint32_t clique, std::uint32_t joint, double coefficient,
+                                Potentials& potentials) const {
+  const FactorGraph g = (*data_)[m];
+  const Topology& top = g.topology();
+  const Shape& shape = shapes_[g.topology_index()];
+  if (shape.group_of[clique] == no_group) return;
+  const Group& group = shape.groups[shape.group_of[clique]];
+  const Template& t = data_->templates()[group.template_index];
+  const std::int32_t row = t.row_of[joint];
+  if (row < 0) return;
+  const std::size_t n = group.cliques.size();
+  const double* gram = gram_.data() + gram_begin_[m] + group.gram_offset + shape.place_of[clique] * n;
+  const std::size_t last = t.states.back();
+  const double* first_scores = nullptr;
+  const double* previous_scores = nullptr;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t a = group.cliques[i];
+    double* scores = a < top.variables() ? potentials.node(a) : potentials.table(a - top.variables());
+    // Factors share a table with the first or the previous one (Potentials): change it once.
+    if (scores == first_scores || scores == previous_scores) continue;
+    if (i == 0) first_scores = scores;
+    previous_scores = scores;
+    const auto product = [&](std::size_t y) {
+      if (!group.scattered) return gram[i];
+      return input_product(plain_input(*data_, g.input_of(clique), joint),
+                           plain_input(*data_, g.input_of(a), y));
+    };
+    const auto place = [&](std::size_t y) {
+      return a < top.variables() ? y : y / last * padded(last) + y % last;
+    };
+    if (t.kind == WeightRows::full) {
+      scores[place(static_cast<std::size_t>(row))] += coefficient * product(static_cast<std::size_t>(row));
+      continue;
+    }
+    for (std::size_t y = 0; y < t.joint_states(); ++y)
+      if (t.row_of[y] == row) scores[place(y)] += coefficient * product(y);
+  }
+}
+
+void FeatureGram::scatter_products(const FactorGraph& graph, const Group& group, const CachedLabel* added,
+                                   const CachedLabel* known, std::size_t count, Scratch& scratch,
+                                   double* out) const {
+  const Topology& top = graph.topology();
+  const Template& t = data_->templates()[group.template_index];
+  double* block = scratch.zeros(t.stride * t.inputs);
+  // visit(place in the block, coefficient of ψ(labels) there)
+  const auto for_each_difference = [&](const CachedLabel* labels, auto&& visit) {
+    for (const std::uint32_t a : group.cliques) {
+      const std::size_t truth = joint_state(top, a, graph.labels());
+      const std::size_t joint = joint_state(top, a, labels);
+      if (truth == joint) continue;
+      const auto shifted = [&](std::uint64_t cell, double value) { visit(cell - t.offset, value); };
+      for_each_weight(*data_, t, graph.input_of(a), truth, 1.0, shifted);
+      for_each_weight(*data_, t, graph.input_of(a), joint, -1.0, shifted);
+    }
+  };
+  for_each_difference(added, [&](std::uint64_t at, double value) { block[at] += value; });
+  for (std::size_t k = 0; k < count; ++k) {
+    double sum = 0;
+    for_each_difference(known + k * top.variables(),
+                        [&](std::uint64_t at, double value) { sum += block[at] * value; });
+    out[k] += sum;
+  }
+  double norm = 0;
+  for_each_difference(added, [&](std::uint64_t at, double value) { norm += block[at] * value; });
+  out[count] += norm;
+  for_each_difference(added, [&](std::uint64_t at, double) { block[at] = 0; });
+}
+
+void FeatureGram::gram_products(const FactorGraph& graph, const Group& group, const double* gram,
+                                const CachedLabel* added, const CachedLabel* known, std::size_t count,
+                                Scratch& scratch, double* out) const {
+  const Topology& top = graph.topology();
+  const Template& t = data_->templates()[group.template_index];
+  const std::size_t n = group.cliques.size();
+  const auto row = [&](std::size_t i, const auto& labels) {
+    return t.row_of[joint_state(top, group.cliques[i], labels)];
+  };
+  scratch.differing.clear();
+  for (std::uint32_t i = 0; i < n; ++i)
+    if (row(i, added) != row(i, graph.labels())) scratch.differing.push_back(i);
+  if (scratch.differing.empty()) return;
+  for (std::size_t k = 0; k <= count; ++k) {
+    const CachedLabel* other = k < count ? known + k * top.variables() : added;
+    double sum = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::int32_t other_row = row(j, other);
+      const std::int32_t other_truth = row(j, graph.labels());
+      if (other_row == other_truth) continue;
+      for (const std::uint32_t i : scratch.differing) {
+        const std::int32_t added_row = row(i, added);
+        const std::int32_t truth = row(i, graph.labels());
+        // <e(truth) − e(added), e(other truth) − e(other)>, where row −1 has no weights
+        const int sign = static_cast<int>(truth >= 0 && truth == other_truth) -
+                         static_cast<int>(truth >= 0 && truth == other_row) -
+                         static_cast<int>(added_row >= 0 && added_row == other_truth) +
+                         static_cast<int>(added_row >= 0 && added_row == other_row);
+        if (sign != 0) sum += sign * gram[i * n + j];
+      }
+    }
+    out[k] += sum;
+  }
+}
+
+}  // namespace margrave

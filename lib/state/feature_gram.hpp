@@ -1,0 +1,84 @@
+// Inner products of feature differences <ψ(a), ψ(b)> of labellings of one example, from the example's own
+// small Gram matrices.
+//
+// ψ(a) = Σ_α φ_α(y*) − φ_α(a) is non-zero only where a differs from the truth. For templates with several
+// inputs, the products <x_α, x_β> of the example's cliques are computed once and kept (n² numbers for n
+// cliques); for templates with one input, for long examples and for per-state inputs the new labelling is
+// scattered into a scratch weight block instead.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "inference/potentials.hpp"
+#include "margrave/dataset.hpp"
+#include "parallel/arena.hpp"
+
+namespace margrave {
+
+using CachedLabel = std::uint16_t;
+
+class FeatureGram {
+ public:
+  // A worker's memory: a weight block of zeros for scattering.
+  struct Scratch {
+    // At least n zeros; whoever writes there puts the zeros back.
+    double* zeros(std::uint64_t n) {
+      if (block_size < n) {
+        block_size = n;
+        std::fill_n(block.reserve(n), n, 0.0);
+      }
+      return block.data();
+    }
+    Buffer<double> block;
+    std::uint64_t block_size = 0;
+    std::vector<std::uint32_t> differing;
+    Buffer<double> block_out;  // products of a labelling that is being added
+  };
+
+  FeatureGram(const Dataset& data, Arena& arena);
+
+  // out[k] = <ψ(added), ψ(known[k])> for `count` labellings stored one after the other, and out[count] =
+  // |ψ(added)|².
+  void products(std::size_t m, const CachedLabel* added, const CachedLabel* known, std::size_t count,
+                Scratch& scratch, double* out) const;
+
+  // Scores after w += coefficient·φ_clique(joint): adds coefficient·<φ_clique(joint), φ_α(y)> to every clique
+  // α of the example.
+  void add_to_scores(std::size_t m, std::uint32_t clique, std::uint32_t joint, double coefficient,
+                     Potentials& potentials) const;
+
+  std::uint64_t bytes() const { return gram_.bytes() + gram_begin_.size() * sizeof(std::uint64_t); }
+
+ private:
+  static constexpr std::uint32_t no_group = ~0U;
+  // The cliques of a shape that share one template.
+  struct Group {
+    std::uint32_t template_index;
+    bool scattered;
+    std::vector<std::uint32_t> cliques;
+    std::uint64_t gram_offset;  // within the example's run, where not scattered
+  };
+  struct Shape {
+    std::vector<Group> groups;
+    std::vector<std::uint32_t> group_of,
+        place_of;  // of each clique: its group and its place there; no_group without weights
+    std::uint64_t gram_cells = 0;
+  };
+
+  void scatter_products(const FactorGraph& graph, const Group& group, const CachedLabel* added,
+                        const CachedLabel* known, std::size_t count, Scratch& scratch, double* out) const;
+  void gram_products(const FactorGraph& graph, const Group& group, const double* gram,
+                     const CachedLabel* added, const CachedLabel* known, std::size_t count, Scratch& scratch,
+                     double* out) const;
+
+  const Dataset* data_;
+  std::vector<Shape> shapes_;
+  std::vector<std::uint64_t> gram_begin_;
+  Buffer<double> gram_;  // double: steps divide by small differences of these
+};
+
+}  // namespace margrave

@@ -1,0 +1,210 @@
+#include "state/labelling_cache.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "margrave/error.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::uint32_t first_capacity = 4;
+constexpr std::uint32_t most_capacity = 1U << 16U;
+
+void check_finite(const ByteReader& in, std::span<const double> numbers) {
+  if (!std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); }))
+    in.fail("holds a number that is not finite");
+}
+
+void check_weights(const ByteReader& in, std::span<const double> weight) {
+  check_finite(in, weight);
+  double mass = 0;
+  for (const double a : weight) {
+    if (a < 0) in.fail("has a negative weight");
+    mass += a;
+  }
+  if (std::abs(mass - 1) > 1e-6) in.fail("has weights that do not sum to 1");
+}
+
+}  // namespace
+
+LabellingCache::LabellingCache(const Dataset& data) : blocks_(data.size()) {
+  for (const Template& t : data.templates()) {
+    if (t.order() == 1 && t.states[0] > std::numeric_limits<CachedLabel>::max() + 1U)
+      throw UsageError("template '" + t.name + "' has more than 65536 states");
+  }
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    Storage& s = blocks_[m];
+    const FactorGraph g = data[m];
+    s.variables = static_cast<std::uint32_t>(g.variables());
+    grow(s, first_capacity);
+    for (std::uint32_t i = 0; i < s.variables; ++i) s.labels[i] = static_cast<CachedLabel>(g.label(i));
+    s.count = 1;
+    const Block b = block(m);
+    b.weight[0] = 1;
+    b.loss[0] = 0;
+    b.gram[0] = 0;
+  }
+}
+
+LabellingCache::Block LabellingCache::block(std::size_t m) const {
+  const Storage& s = blocks_[m];
+  auto* numbers = const_cast<double*>(s.numbers.data());  // a block is as mutable as its owner's task
+  return {s.count,
+          s.capacity,
+          numbers,
+          numbers + s.capacity,
+          numbers + std::size_t{2} * s.capacity,
+          const_cast<CachedLabel*>(s.labels.data())};
+}
+
+void LabellingCache::grow(Storage& s, std::uint32_t capacity) {
+  Buffer<double> numbers(std::size_t{capacity} * (capacity + 2));
+  Buffer<CachedLabel> labels(std::size_t{capacity} * s.variables);
+  const double* old_gram = s.numbers.data() + std::size_t{2} * s.capacity;
+  for (std::size_t k = 0; k < s.count; ++k) {
+    numbers[k] = s.numbers[k];
+    numbers[capacity + k] = s.numbers[s.capacity + k];
+    std::copy_n(old_gram + k * s.capacity, s.count,
+                numbers.data() + std::size_t{2} * capacity + k * capacity);
+  }
+  std::copy_n(s.labels.data(), std::size_t{s.count} * s.variables, labels.data());
+  s.numbers = std::move(numbers);
+  s.labels = std::move(labels);
+  s.capacity = capacity;
+}
+
+std::uint32_t LabellingCache::find(std::size_t m, std::span<const std::uint32_t> labels) const {
+  const Storage& s = blocks_[m];
+  for (std::uint32_t k = 0; k < s.count; ++k) {
+    const CachedLabel* known = s.labels.data() + std::size_t{k} * s.variables;
+    if (std::equal(labels.begin(), labels.end(), known)) return k;
+  }
+  return absent;
+}
+
+std::uint32_t LabellingCache::add(std::size_t m, std::span<const std::uint32_t> labels, double loss,
+                                  const FeatureGram& gram, FeatureGram::Scratch& scratch) {
+  Storage& s = blocks_[m];
+  const Block b = block(m);
+  std::uint32_t at = s.count;
+  if (at == s.capacity) {
+    // Labellings are numbered by age: the first unused one is the one unused for longest, or close to it.
+    at = 1;
+    while (at < s.count && b.weight[at] != 0) ++at;
+    if (at == s.count) return absent;
+  } else {
+    ++s.count;
+  }
+  CachedLabel* place = b.labels + std::size_t{at} * s.variables;
+  std::transform(labels.begin(), labels.end(), place,
+                 [](std::uint32_t y) { return static_cast<CachedLabel>(y); });
+  double* row = b.gram + std::size_t{at} * s.capacity;
+  // products() writes one number more than it is given labellings; a replaced row may be followed by others,
+  // so it gets the row's own place in the list (k = at) and the extra number is written last.
+  const std::uint32_t known = s.count;
+  Buffer<double>& out = scratch.block_out;
+  out.reserve(known + 1U);
+  gram.products(m, place, b.labels, known, scratch, out.data());
+  for (std::uint32_t k = 0; k < known; ++k) row[k] = b.gram[std::size_t{k} * s.capacity + at] = out[k];
+  b.weight[at] = 0;
+  b.loss[at] = loss;
+  return at;
+}
+
+void LabellingCache::drop_unused(std::size_t m, std::uint32_t keep) {
+  Storage& s = blocks_[m];
+  const Block b = block(m);
+  std::uint32_t unused = 0;
+  for (std::uint32_t k = 1; k < s.count; ++k) unused += b.weight[k] == 0 ? 1 : 0;
+  const std::uint32_t surplus = s.count > keep ? std::min(unused, s.count - keep) : 0;
+  if (surplus == 0) return;
+  // Keep order; the oldest unused go.
+  std::uint32_t dropped = 0;
+  std::uint32_t to = 1;
+  std::vector<std::uint32_t> kept{0};
+  for (std::uint32_t k = 1; k < s.count; ++k) {
+    if (b.weight[k] == 0 && dropped < surplus) {
+      ++dropped;
+      continue;
+    }
+    kept.push_back(k);
+    b.weight[to] = b.weight[k];
+    b.loss[to] = b.loss[k];
+    std::copy_n(b.labels + std::size_t{k} * s.variables, s.variables,
+                b.labels + std::size_t{to} * s.variables);
+    ++to;
+  }
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    for (std::size_t j = 0; j < kept.size(); ++j)
+      b.gram[i * s.capacity + j] = b.gram[std::size_t{kept[i]} * s.capacity + kept[j]];
+  }
+  s.count = to;
+}
+
+void LabellingCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
+  for (std::size_t m = 0; m < blocks_.size(); ++m) {
+    Storage& s = blocks_[m];
+    if (s.count + visits <= s.capacity) continue;
+    drop_unused(m, keep_unused);
+    if (s.count + visits > s.capacity) grow(s, std::max(s.count + visits, s.capacity + s.capacity / 2));
+  }
+}
+
+std::uint64_t LabellingCache::bytes() const {
+  std::uint64_t bytes = blocks_.capacity() * sizeof(Storage);
+  for (const Storage& s : blocks_) bytes += s.numbers.bytes() + s.labels.bytes();
+  return bytes;
+}
+
+void LabellingCache::save(ByteWriter& out) const {
+  for (std::size_t m = 0; m < blocks_.size(); ++m) {
+    const Block b = block(m);
+    out.put(b.capacity);
+    out.put_array(std::span<const double>(b.weight, b.count));
+    out.put_array(std::span<const double>(b.loss, b.count));
+    out.put_array(std::span<const CachedLabel>(b.labels, std::size_t{b.count} * blocks_[m].variables));
+    for (std::size_t k = 0; k < b.count; ++k)
+      out.put_array(std::span<const double>(b.gram + k * b.capacity, b.count));
+  }
+}
+
+void LabellingCache::restore(ByteReader& in, const Dataset& data) {
+  for (std::size_t m = 0; m < blocks_.size(); ++m) {
+    Storage& s = blocks_[m];
+    const Topology& top = data[m].topology();
+    const auto capacity = in.get<std::uint32_t>();
+    const auto weight = in.get_array<double>();
+    const auto loss = in.get_array<double>();
+    const auto labels = in.get_array<CachedLabel>();
+    const std::size_t n = weight.size();
+    if (n == 0 || n > capacity || capacity > most_capacity || loss.size() != n ||
+        labels.size() != n * s.variables)
+      in.fail("does not fit the data");
+    check_weights(in, weight);
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (labels[i] >= top.states[i % s.variables]) in.fail("has a label out of range");
+    if (!std::equal(labels.begin(), labels.begin() + s.variables, s.labels.data()))
+      in.fail("does not start at the truth");
+    s.count = 0;
+    grow(s, capacity);
+    s.count = static_cast<std::uint32_t>(n);
+    const Block b = block(m);
+    std::copy(weight.begin(), weight.end(), b.weight);
+    std::copy(loss.begin(), loss.end(), b.loss);
+    std::copy(labels.begin(), labels.end(), b.labels);
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto row = in.get_array<double>();
+      if (row.size() != n) in.fail("does not fit the data");
+      check_finite(in, row);
+      std::copy(row.begin(), row.end(), b.gram + k * b.capacity);
+    }
+    check_finite(in, loss);
+  }
+}
+
+}  // namespace margrave

@@ -1,0 +1,115 @@
+#include "state/weight_store.hpp"
+
+#include <algorithm>
+
+#include "base/compensated.hpp"
+#include "base/kernels.hpp"
+
+namespace margrave {
+
+namespace {
+// Small enough that a few threads share a small model, large enough that scanning a batch per shard stays
+// cheap.
+constexpr std::uint64_t least_shard = 1024;
+constexpr std::uint64_t most_shards = 64;
+constexpr std::uint64_t line = cache_line / sizeof(double);
+constexpr std::size_t cells_per_block = 1U << 14U;
+}  // namespace
+
+Shards::Shards(std::uint64_t storage) {
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(storage / least_shard, 1, most_shards);
+  const std::uint64_t size = ((storage + wanted - 1) / wanted + line - 1) / line * line;
+  for (std::uint64_t at = 0; at < storage; at += size) begin_.push_back(at);
+  if (begin_.empty()) begin_.push_back(0);
+  begin_.push_back(storage);
+}
+
+WeightStore::WeightStore(const TemplateSet& templates)
+    : templates_(&templates),
+      shards_(templates.storage()),
+      cells_(templates.storage(), 0.0),
+      size_(templates.storage()) {}
+
+void WeightStore::assign(std::span<const double> w) {
+  std::copy(w.begin(), w.end(), cells_.data());
+  ++version_;
+}
+
+void WeightStore::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes,
+                         double scale) {
+  arena.for_each_block(shards_.size(), 1, [&](std::size_t shard, std::size_t, int) {
+    for (CliqueChange change : changes) {
+      change.coefficient *= scale;  // first, as the serial commit does: the same bits
+      for_each_cell_between(data, change, shards_.begin(shard), shards_.end(shard),
+                            [&](std::uint64_t cell, double value) { cells_[cell] += value; });
+    }
+  });
+  ++version_;
+}
+
+void WeightStore::commit(const Dataset& data, std::span<const CliqueChange> changes, double scale) {
+  for (const CliqueChange& c : changes) {
+    for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, scale * c.coefficient,
+                    [&](std::uint64_t cell, double value) { cells_[cell] += value; });
+  }
+  ++version_;
+}
+
+double WeightStore::product(const Dataset& data, std::span<const CliqueChange> changes) const {
+  double sum = 0;
+  for (const CliqueChange& c : changes)
+    sum +=
+        c.coefficient * state_score(data, (*templates_)[c.template_index], c.input, c.joint, cells_.data());
+  return sum;
+}
+
+void WeightStore::commit_async(const Dataset& data, std::span<const CliqueChange> changes,
+                               double scale) noexcept {
+  for (const CliqueChange& c : changes) {
+    for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, scale * c.coefficient,
+                    [&](std::uint64_t cell, double value) { add(cell, value); });
+  }
+}
+
+double WeightStore::product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept {
+  double sum = 0;
+  for (const CliqueChange& c : changes) {
+    for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, c.coefficient,
+                    [&](std::uint64_t cell, double value) { sum += value * load(cell); });
+  }
+  return sum;
+}
+
+WeightAccumulator::WeightAccumulator(const TemplateSet& templates)
+    : shards_(templates.storage()),
+      size_(templates.storage()),
+      sum_(templates.storage(), 0.0),
+      error_(templates.storage(), 0.0) {}
+
+void WeightAccumulator::clear(Arena& arena) {
+  arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
+    std::fill(sum_.data() + begin, sum_.data() + end, 0.0);
+    std::fill(error_.data() + begin, error_.data() + end, 0.0);
+  });
+}
+
+void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes) {
+  arena.for_each_block(shards_.size(), 1, [&](std::size_t shard, std::size_t, int) {
+    for (const CliqueChange& change : changes) {
+      for_each_cell_between(data, change, shards_.begin(shard), shards_.end(shard),
+                            [&](std::uint64_t cell, double value) {
+                              const TwoSum t = two_sum(sum_[cell], value);
+                              sum_[cell] = t.sum;
+                              error_[cell] += t.error;
+                            });
+    }
+  });
+}
+
+void WeightAccumulator::write(Arena& arena, double scale, std::span<double> w) const {
+  arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) w[i] = scale * (sum_[i] + error_[i]);
+  });
+}
+
+}  // namespace margrave

@@ -1,0 +1,139 @@
+// WeightStore: the weight vector w, in shards.
+//
+// A shard is a run of storage cells that starts on a cache line. Two ways in:
+//  - commit(): deterministic. Many workers, each applying *all* of a batch's changes, in index order, to the
+//  cells of its own shards. No two
+//    workers write one cell, and every cell sees its additions in one order: the same bits at any number of
+//    threads.
+//  - add(): asynchronous. Relaxed atomic additions per cell from any thread, no locks. Readers that run
+//  beside it use load() or refresh().
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "margrave/dataset.hpp"
+#include "model/clique_scores.hpp"
+#include "parallel/arena.hpp"
+
+namespace margrave {
+
+// coefficient · φ_α(joint): the change of w that one joint state of one clique asks for.
+struct CliqueChange {
+  std::uint32_t template_index;
+  std::uint32_t input;
+  std::uint32_t joint;
+  double coefficient;
+};
+
+// Runs of storage cells; their number depends on the weights alone, never on the threads.
+class Shards {
+ public:
+  explicit Shards(std::uint64_t storage);
+  std::size_t size() const { return begin_.size() - 1; }
+  std::uint64_t begin(std::size_t shard) const { return begin_[shard]; }
+  std::uint64_t end(std::size_t shard) const { return begin_[shard + 1]; }
+
+ private:
+  std::vector<std::uint64_t> begin_;
+};
+
+// add(cell, coefficient·x) for the inputs of a change whose cells lie in [begin, end), in increasing order of
+// cells.
+template <class Add>
+void for_each_cell_between(const Dataset& data, const CliqueChange& change, std::uint64_t begin,
+                           std::uint64_t end, Add&& add);
+
+class WeightStore {
+ public:
+  explicit WeightStore(const TemplateSet& templates);
+
+  const double* data() const { return cells_.data(); }
+  std::uint64_t size() const { return size_; }
+  std::span<const double> span() const { return {cells_.data(), size_}; }
+  // Names the contents: changes with every deterministic write. Never 0.
+  std::uint64_t version() const { return version_; }
+  std::uint64_t bytes() const { return cells_.bytes(); }
+
+  void assign(std::span<const double> w);
+
+  // w += scale · Σ changes, in order; parallel by shard.
+  void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes, double scale);
+  // The same from one thread: a single small change set between exact line searches.
+  void commit(const Dataset& data, std::span<const CliqueChange> changes, double scale);
+  // <w, Σ changes>
+  double product(const Dataset& data, std::span<const CliqueChange> changes) const;
+
+  // Asynchronous mode.
+  void add(std::uint64_t cell, double value) noexcept {
+    std::atomic_ref<double>(cells_[cell]).fetch_add(value, std::memory_order_relaxed);
+  }
+  double load(std::uint64_t cell) const noexcept {
+    // atomic_ref needs a mutable object; the load does not change it.
+    return std::atomic_ref<double>(const_cast<double&>(cells_[cell])).load(std::memory_order_relaxed);
+  }
+  // Copies all cells into `local` by relaxed loads: a worker's private view, as stale as its last refresh.
+  void refresh(double* local) const noexcept {
+    for (std::uint64_t i = 0; i < size_; ++i) local[i] = load(i);
+  }
+  void commit_async(const Dataset& data, std::span<const CliqueChange> changes, double scale) noexcept;
+  double product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept;
+
+ private:
+  const TemplateSet* templates_;
+  Shards shards_;
+  Buffer<double> cells_;
+  std::uint64_t size_;
+  std::uint64_t version_ = 1;
+};
+
+// Compensated sums for every cell: w rebuilt from a dual point to the last bit that matters.
+class WeightAccumulator {
+ public:
+  explicit WeightAccumulator(const TemplateSet& templates);
+  void clear(Arena& arena);
+  // As WeightStore::commit, without a scale.
+  void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes);
+  // w = scale · sums
+  void write(Arena& arena, double scale, std::span<double> w) const;
+  std::uint64_t bytes() const { return sum_.bytes() + error_.bytes(); }
+
+ private:
+  Shards shards_;
+  std::uint64_t size_;
+  Buffer<double> sum_, error_;
+};
+
+template <class Add>
+void for_each_cell_between(const Dataset& data, const CliqueChange& change, std::uint64_t begin,
+                           std::uint64_t end, Add&& add) {
+  const Template& t = data.templates()[change.template_index];
+  const std::int32_t row = t.row_of[change.joint];
+  if (row < 0 || t.offset >= end || t.offset + t.stride * t.inputs <= begin) return;
+  if (t.offset >= begin && t.offset + t.stride * t.inputs <= end) {
+    for_each_weight(data, t, change.input, change.joint, change.coefficient, add);
+    return;
+  }
+  // The inputs d with begin ≤ offset + row + d·stride < end.
+  const std::uint64_t base = t.offset + static_cast<std::uint64_t>(row);
+  const std::uint64_t first = begin <= base ? 0 : (begin - base + t.stride - 1) / t.stride;
+  const std::uint64_t last = end <= base ? 0 : (end - base + t.stride - 1) / t.stride;
+  InputView x = data.input(change.input);
+  if (x.kind == InputKind::per_state) x = data.input(x.index[change.joint]);
+  if (x.kind == InputKind::dense) {
+    for (std::uint64_t d = first; d < last && d < x.count; ++d)
+      add(base + d * t.stride, change.coefficient * x.value[d]);
+    return;
+  }
+  const std::uint32_t* at = std::lower_bound(x.index, x.index + x.count, first);
+  for (; at != x.index + x.count && *at < last; ++at) {
+    const double value = x.kind == InputKind::unit ? 1.0 : static_cast<double>(x.value[at - x.index]);
+    add(base + *at * t.stride, change.coefficient * value);
+  }
+}
+
+}  // namespace margrave

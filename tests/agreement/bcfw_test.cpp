@@ -1,0 +1,130 @@
+// Every way to run bcfw on every tiny problem: the optimum is that of the reference, and the bounds keep
+// their promises on the way there. Objectives are compared, never weights.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "margrave/train.hpp"
+#include "support/option_sets.hpp"
+#include "support/problems.hpp"
+#include "support/reference.hpp"
+
+namespace margrave::test {
+namespace {
+
+// What must hold of any run, and what it must reach.
+void check_run(const Dataset& data, const OptionSet& set, double lambda, const Optimum& wanted) {
+  const bool plain = std::get<BcfwOptions>(set.options.solver).steps == Steps::plain;
+  const bool averaging = std::get<BcfwOptions>(set.options.solver).averaging;
+  TrainOptions options = set.options;
+  options.lambda = lambda;
+  options.gap = plain ? 1e-2 : 1e-6;
+  options.max_epochs = plain ? 20'000 : 2000;
+  options.evaluate_every = plain ? 10 : 1;
+  const TrainResult result = train(data, options);
+  const Report& report = result.report;
+  EXPECT_EQ(report.status, Status::converged)
+      << "relative gap " << report.last.relative_gap().value_or(NAN) << " after " << report.epochs;
+  double dual = 0;  // where every run starts
+  for (const Evaluation& e : report.trace) {
+    ASSERT_TRUE(e.dual.has_value());
+    EXPECT_TRUE(e.certified);
+    EXPECT_LE(*e.dual, e.primal + 1e-10);
+    EXPECT_LE(*e.dual, wanted.primal + 1e-10) << "above the optimum, epoch " << e.epoch;
+    EXPECT_GE(e.primal, wanted.dual - 1e-10) << "below the optimum, epoch " << e.epoch;
+    if (options.mode == Mode::deterministic) {
+      EXPECT_GE(*e.dual, dual - 1e-12) << "the dual fell, epoch " << e.epoch;
+    }
+    dual = *e.dual;
+  }
+  EXPECT_NEAR(report.last.primal, wanted.primal, options.gap * std::abs(report.last.primal) + 1e-10);
+  // The model's weights have the primal that is reported, by enumeration.
+  const double primal = brute_force_primal(data, lambda, options.hamming, result.model.weights);
+  EXPECT_NEAR(primal, report.last.primal, 1e-11 * (1 + primal));
+  const auto& certificate = result.model.certificate;
+  EXPECT_EQ(certificate.has_value(),
+            std::get<BcfwOptions>(set.options.solver).representation == Representation::labellings);
+  if (!certificate) return;
+  const RebuiltPoint rebuilt = rebuild(data, lambda, options.hamming, *certificate);
+  EXPECT_NEAR(rebuilt.dual, *report.last.dual, 1e-11 * (1 + primal));
+  if (averaging) return;
+  for (std::size_t i = 0; i < rebuilt.weights.size(); ++i)
+    EXPECT_NEAR(result.model.weights[i], rebuilt.weights[i], 1e-11 * (1 + std::abs(rebuilt.weights[i])));
+}
+
+using Parameter = std::tuple<std::size_t, double>;
+class Bcfw : public ::testing::TestWithParam<Parameter> {};
+INSTANTIATE_TEST_SUITE_P(Tiny, Bcfw,
+                         ::testing::Combine(::testing::Range(std::size_t{0}, tiny_problems().size()),
+                                            ::testing::Values(1.0, 0.1, 0.01)),
+                         [](const auto& which) {
+                           const double lambda = std::get<1>(which.param);
+                           return tiny_problems()[std::get<0>(which.param)].name + (lambda == 1 ? "_1"
+                                                                                    : lambda == 0.1
+                                                                                        ? "_tenth"
+                                                                                        : "_hundredth");
+                         });
+
+TEST_P(Bcfw, EveryOptionSetReachesTheReferenceOptimum) {
+  const auto [number, lambda] = GetParam();
+  const Dataset data = tiny_problems()[number].make();
+  const Optimum wanted = reference_optimum(data, lambda);
+  for (const OptionSet& set : all_option_sets()) {
+    SCOPED_TRACE(set.name);
+    check_run(data, set, lambda, wanted);
+  }
+}
+
+// math.md: multiplying Δ by s is the same as w → s·w, P → s·P, λ → λ/s.
+TEST(Bcfw, SumHammingScalesAsTheNotationSays) {
+  for (const char* name : {"explicit_rows", "loop_potts", "multilabel_minimal", "loss_weights"}) {
+    SCOPED_TRACE(name);
+    const Dataset data = tiny_problem(name);
+    const auto size = static_cast<double>(data[0].variables());
+    TrainOptions options;
+    options.gap = 1e-8;
+    options.max_epochs = 3000;
+    options.lambda = 0.1;
+    const TrainResult normalized = train(data, options);
+    options.hamming = Hamming::sum;
+    options.lambda = 0.1 / size;
+    const TrainResult sum = train(data, options);
+    EXPECT_NEAR(sum.report.last.primal, size * normalized.report.last.primal,
+                3e-8 * size * normalized.report.last.primal);
+    const double reference = reference_optimum(data, 0.1 / size, Hamming::sum).primal;
+    EXPECT_NEAR(sum.report.last.primal, reference, 2e-8 * reference);
+  }
+}
+
+TEST(Bcfw, CAndLambdaNameTheSameProblem) {
+  const Dataset data = tiny_problem("chain_shared");
+  TrainOptions with_lambda;
+  with_lambda.lambda = 1 / (2.0 * static_cast<double>(data.size()));
+  TrainOptions with_c;
+  with_c.C = 2;
+  EXPECT_EQ(train(data, with_lambda).model.weights, train(data, with_c).model.weights);
+}
+
+// The interior point reference cannot follow here; strong duality can.
+TEST(Bcfw, RandomProblemsConverge) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const Dataset data = random_problem(seed, 6, 6);
+    TrainOptions options;
+    options.lambda = 0.02;
+    options.gap = 1e-6;
+    options.max_epochs = 3000;
+    options.seed = seed;
+    const TrainResult result = train(data, options);
+    EXPECT_EQ(result.report.status, Status::converged);
+    const double primal = brute_force_primal(data, 0.02, Hamming::normalized, result.model.weights);
+    EXPECT_NEAR(primal, result.report.last.primal, 1e-11 * (1 + primal));
+  }
+}
+
+}  // namespace
+}  // namespace margrave::test

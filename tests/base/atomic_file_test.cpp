@@ -1,0 +1,91 @@
+#include "base/atomic_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <iterator>
+
+#include "tests/data/scratch.hpp"
+
+namespace margrave::test {
+namespace {
+
+std::size_t files_in(const ScratchFolder& folder) {
+  const std::filesystem::directory_iterator begin(folder.path());
+  return static_cast<std::size_t>(std::distance(begin, std::filesystem::directory_iterator{}));
+}
+
+TEST(AtomicFile, AppearsOnlyWhenCommitted) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("a");
+  {
+    AtomicFile file(path);
+    file.write(std::string_view("hello "));
+    file.write(std::string(3U << 20U, 'x'));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    file.commit();
+  }
+  EXPECT_EQ(slurp(path), "hello " + std::string(3U << 20U, 'x'));
+  EXPECT_EQ(files_in(folder), 1U);
+}
+
+TEST(AtomicFile, KeepsTheOldContentWhenAbandoned) {
+  const ScratchFolder folder;
+  const std::string path = folder.write("a", "old");
+  {
+    AtomicFile file(path);
+    file.write(std::string_view("new"));
+    file.flush();
+  }
+  EXPECT_EQ(slurp(path), "old");
+  EXPECT_EQ(files_in(folder), 1U);
+}
+
+TEST(AtomicFile, FollowsTheUmaskForNewFilesAndKeepsTheModeOfOldOnes) {
+  const ScratchFolder folder;
+  const mode_t before = ::umask(022);
+  AtomicFile(folder.file("new")).commit();
+  ::umask(before);
+  struct stat status {};
+  ASSERT_EQ(::stat(folder.file("new").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0644U);
+  ASSERT_EQ(::chmod(folder.file("new").c_str(), 0600), 0);
+  AtomicFile(folder.file("new")).commit();
+  ASSERT_EQ(::stat(folder.file("new").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST(AtomicFile, LeavesALinkALink) {
+  const ScratchFolder folder;
+  folder.write("target", "old");
+  std::filesystem::create_symlink(folder.file("target"), folder.file("link"));
+  AtomicFile file(folder.file("link"));
+  file.write(std::string_view("new"));
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+  EXPECT_EQ(slurp(folder.file("target")), "new");
+}
+
+TEST(AtomicFile, WritesStraightThroughToDevicesAndReportsFullOnes) {
+  AtomicFile nothing("/dev/null");
+  nothing.write(std::string_view("x"));
+  nothing.commit();
+  AtomicFile full("/dev/full");
+  full.write(std::string_view("x"));
+  try {
+    full.commit();
+    FAIL() << "a full device must be reported";
+  } catch (const IoError& error) {
+    EXPECT_NE(std::string(error.what()).find("No space left"), std::string::npos) << error.what();
+  }
+}
+
+TEST(AtomicFile, SaysWhyItCannotBeCreated) {
+  const ScratchFolder folder;
+  EXPECT_THROW(AtomicFile(folder.file("missing/folder/a")), IoError);
+  EXPECT_THROW(AtomicFile(folder.path().string()), IoError);
+}
+
+}  // namespace
+}  // namespace margrave::test

@@ -1,0 +1,322 @@
+// Every kernel of every instruction set this machine runs, against naive loops.
+#include "base/kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/random.hpp"
+
+namespace margrave {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double guard = -12345.0;
+
+class KernelsOf : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    k_ = kernels_for(GetParam());
+    if (k_ == nullptr) GTEST_SKIP() << "this machine does not run " << GetParam();
+  }
+  std::vector<double> numbers(std::size_t n, double scale = 1) {
+    std::vector<double> x(n);
+    for (double& v : x) v = scale * random_.normal();
+    return x;
+  }
+  std::vector<float> floats(std::size_t n) {
+    std::vector<float> x(n);
+    for (float& v : x) v = static_cast<float>(random_.normal());
+    return x;
+  }
+  const Kernels* k_ = nullptr;
+  Random random_{41};
+};
+
+// The results of a row kernel in [0, width), and nothing written beyond padded(width) (or width where rows
+// are not padded).
+void expect_row(const std::vector<double>& got, const std::vector<double>& wanted, std::size_t stride) {
+  const std::size_t width = wanted.size();
+  for (std::size_t b = 0; b < width; ++b)
+    ASSERT_NEAR(got[b], wanted[b], 1e-12 * std::max(1.0, std::abs(wanted[b])))
+        << "width " << width << " column " << b;
+  for (std::size_t b = stride >= padded(width) ? padded(width) : width; b < got.size(); ++b)
+    ASSERT_EQ(got[b], guard);
+}
+
+struct Size {
+  std::size_t width, stride, rows;
+};
+// Padded rows, rows that happen to be longer, and rows without padding (whose last one ends where the memory
+// ends).
+std::vector<Size> sizes() {
+  std::vector<Size> all;
+  for (std::size_t width = 1; width <= 40; ++width)
+    for (const std::size_t rows : {0UL, 1UL, 2UL, 3UL, 7UL, 8UL, 9UL, 26UL})
+      for (const std::size_t stride : {padded(width), padded(width) + 4, width})
+        all.push_back({width, stride, rows});
+  for (const std::size_t width : {63UL, 64UL, 65UL, 100UL, 130UL}) all.push_back({width, padded(width), 5});
+  return all;
+}
+
+TEST_P(KernelsOf, RowSumsEqualNaiveLoops) {
+  for (const auto& [width, stride, rows] : sizes()) {
+    const std::vector<double> w = numbers(rows * stride);
+    std::vector<std::uint32_t> index(rows);
+    for (auto& i : index) i = static_cast<std::uint32_t>(random_.below(rows));
+    const std::vector<float> x = floats(rows);
+    std::vector<double> start(width);
+    for (double& v : start) v = random_.normal();
+    std::vector<double> unit = start;
+    std::vector<double> sparse = start;
+    std::vector<double> dense = start;
+    for (std::size_t n = 0; n < rows; ++n)
+      for (std::size_t b = 0; b < width; ++b) {
+        unit[b] += w[index[n] * stride + b];
+        sparse[b] += static_cast<double>(x[n]) * w[index[n] * stride + b];
+        dense[b] += static_cast<double>(x[n]) * w[n * stride + b];
+      }
+    const auto fresh = [&] {
+      std::vector<double> out(padded(width) + 8, guard);
+      std::copy(start.begin(), start.end(), out.begin());
+      return out;
+    };
+    auto out = fresh();
+    k_->add_unit_rows(w.data(), stride, width, index.data(), rows, out.data());
+    expect_row(out, unit, stride);
+    out = fresh();
+    k_->add_sparse_rows(w.data(), stride, width, index.data(), x.data(), rows, out.data());
+    expect_row(out, sparse, stride);
+    out = fresh();
+    k_->add_dense_rows(w.data(), stride, width, x.data(), rows, out.data());
+    expect_row(out, dense, stride);
+  }
+}
+
+TEST_P(KernelsOf, DenseBlockEqualsItsVectorsOneByOneWhateverTheCount) {
+  for (std::size_t width = 1; width <= 40; ++width) {
+    const std::size_t stride = padded(width);
+    const std::size_t inputs = 11;
+    const std::vector<double> w = numbers(inputs * stride);
+    std::vector<std::vector<float>> x;
+    std::vector<const float*> pointers;
+    for (int i = 0; i < 14; ++i) x.push_back(floats(inputs));
+    for (const auto& v : x) pointers.push_back(v.data());
+    std::vector<double> all(x.size() * stride, 0.0);
+    k_->add_dense_block(w.data(), stride, width, pointers.data(), x.size(), inputs, all.data(), stride);
+    for (std::size_t count = 0; count <= x.size(); ++count) {
+      std::vector<double> out(x.size() * stride, 0.0);
+      k_->add_dense_block(w.data(), stride, width, pointers.data(), count, inputs, out.data(), stride);
+      for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t b = 0; b < width; ++b) ASSERT_EQ(out[i * stride + b], all[i * stride + b]);
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      std::vector<double> one(stride, 0.0);
+      k_->add_dense_rows(w.data(), stride, width, x[i].data(), inputs, one.data());
+      for (std::size_t b = 0; b < width; ++b) ASSERT_NEAR(all[i * stride + b], one[b], 1e-12);
+    }
+  }
+}
+
+TEST_P(KernelsOf, TableKernelsEqualNaiveLoops) {
+  for (const auto& [width, stride, rows] : sizes()) {
+    std::vector<double> table = numbers(rows * stride);
+    if (random_.below(3) == 0)
+      for (double& v : table)
+        if (random_.below(5) == 0) v = -infinity;
+    const std::vector<double> value = numbers(rows);
+    const std::vector<double> node = numbers(padded(width));
+    std::vector<double> best(width, -infinity);
+    std::vector<double> log_sum(width, -infinity);
+    std::vector<double> with_node(width);
+    for (std::size_t b = 0; b < width; ++b) {
+      for (std::size_t a = 0; a < rows; ++a) best[b] = std::max(best[b], value[a] + table[a * stride + b]);
+      double sum = 0;
+      for (std::size_t a = 0; a < rows; ++a)
+        if (best[b] > -infinity) sum += std::exp(value[a] + table[a * stride + b] - best[b]);
+      if (best[b] > -infinity) log_sum[b] = best[b] + std::log(sum);
+      with_node[b] = best[b] + node[b];
+    }
+    std::vector<double> out(padded(width) + 8, guard);
+    std::vector<double> out_node(padded(width) + 8, guard);
+    k_->max_plus(value.data(), rows, table.data(), stride, width, out.data());
+    for (std::size_t b = 0; b < width; ++b) ASSERT_EQ(out[b], best[b]);
+    k_->max_plus_node(value.data(), rows, table.data(), stride, width, node.data(), out.data(),
+                      out_node.data());
+    for (std::size_t b = 0; b < width; ++b) ASSERT_EQ(out[b], best[b]);
+    for (std::size_t b = 0; b < width; ++b) ASSERT_EQ(out_node[b], with_node[b]);
+    for (std::size_t b = 0; b < width && rows > 0; ++b) {
+      std::size_t first = 0;
+      while (first < rows && value[first] + table[first * stride + b] != best[b]) ++first;
+      ASSERT_EQ(k_->find_sum(value.data(), rows, table.data() + b, stride, best[b]), first);
+    }
+    k_->log_sum_exp(value.data(), rows, table.data(), stride, width, out.data());
+    for (std::size_t b = 0; b < width; ++b) {
+      if (log_sum[b] == -infinity) {
+        ASSERT_EQ(out[b], -infinity);
+      } else {
+        ASSERT_NEAR(out[b], log_sum[b], 1e-12 * std::max(1.0, std::abs(log_sum[b])));
+      }
+    }
+    for (std::size_t b = stride >= padded(width) ? padded(width) : width; b < out.size(); ++b) {
+      ASSERT_EQ(out[b], guard);
+      ASSERT_EQ(out_node[b], guard);
+    }
+  }
+}
+
+TEST_P(KernelsOf, ProductKernelsEqualNaiveLoops) {
+  for (const auto& [width, stride, rows] : sizes()) {
+    const std::vector<double> table = numbers(rows * stride);
+    const std::vector<double> left = numbers(rows);
+    std::vector<double> right(padded(width), 0.0);
+    for (std::size_t b = 0; b < width; ++b) right[b] = random_.normal();
+    std::vector<double> down(width, 0.0);
+    std::vector<double> across(rows, 0.0);
+    std::vector<double> cells(rows * width);
+    std::vector<double> sums(rows, 0.0);
+    for (std::size_t a = 0; a < rows; ++a)
+      for (std::size_t b = 0; b < width; ++b) {
+        down[b] += left[a] * table[a * stride + b];
+        across[a] += table[a * stride + b] * right[b];
+        cells[a * width + b] = left[a] * table[a * stride + b] * right[b];
+        sums[a] += cells[a * width + b];
+      }
+    std::vector<double> out(padded(width) + 8, guard);
+    k_->sum_product(left.data(), rows, table.data(), stride, width, out.data());
+    expect_row(out, down, stride);
+    std::vector<double> long_out(rows + 8, guard);
+    k_->sum_product_transposed(right.data(), rows, table.data(), stride, width, long_out.data());
+    for (std::size_t a = 0; a < rows; ++a) ASSERT_NEAR(long_out[a], across[a], 1e-12);
+    for (std::size_t a = rows; a < long_out.size(); ++a) ASSERT_EQ(long_out[a], guard);
+    std::vector<double> cells_out(rows * width + 8, guard);
+    k_->pair_product(left.data(), rows, table.data(), stride, width, right.data(), cells_out.data(),
+                     long_out.data());
+    for (std::size_t i = 0; i < rows * width; ++i)
+      ASSERT_NEAR(cells_out[i], cells[i], 1e-14 * std::max(1.0, std::abs(cells[i])));
+    for (std::size_t i = rows * width; i < cells_out.size(); ++i) ASSERT_EQ(cells_out[i], guard);
+    for (std::size_t a = 0; a < rows; ++a) ASSERT_NEAR(long_out[a], sums[a], 1e-12);
+    for (std::size_t a = rows; a < long_out.size(); ++a) ASSERT_EQ(long_out[a], guard);
+  }
+}
+
+TEST_P(KernelsOf, ReductionsEqualNaiveLoops) {
+  for (std::size_t n = 0; n <= 70; ++n) {
+    const std::vector<float> x = floats(n);
+    const std::vector<float> y = floats(n);
+    const std::vector<double> w = numbers(n);
+    double xw = 0;
+    double xy = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      xw += static_cast<double>(x[i]) * w[i];
+      xy += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+    }
+    EXPECT_NEAR(k_->dot(x.data(), w.data(), n), xw, 1e-12 * std::max(1.0, std::abs(xw)));
+    EXPECT_NEAR(k_->dot_ff(x.data(), y.data(), n), xy, 1e-12 * std::max(1.0, std::abs(xy)));
+    std::vector<double> positive(n);
+    double sum = 0;
+    double least = infinity;
+    for (double& v : positive) {
+      v = random_.below(3) == 0 ? 0.0 : random_.uniform();
+      sum += v;
+      if (v > 0) least = std::min(least, v);
+    }
+    const auto result = k_->sum_and_least(positive.data(), n);
+    EXPECT_NEAR(result.sum, sum, 1e-12);
+    EXPECT_EQ(result.least, least);
+    if (n > 0) {
+      EXPECT_EQ(k_->max_value(w.data(), n), *std::max_element(w.begin(), w.end()));
+    }
+    std::vector<double> forbidden = w;
+    double least_allowed = infinity;
+    for (double& v : forbidden) {
+      if (random_.below(3) == 0) v = -infinity;
+      if (v > -infinity) least_allowed = std::min(least_allowed, v);
+    }
+    EXPECT_EQ(k_->least_finite(forbidden.data(), n), least_allowed);
+    std::vector<double> scaled = w;
+    k_->scale(scaled.data(), n, 0.5);
+    for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(scaled[i], 0.5 * w[i]);
+  }
+}
+
+TEST_P(KernelsOf, ExponentialIsAccurateAndExactlyZeroAtMinusInfinity) {
+  for (std::size_t n = 1; n <= 40; ++n) {
+    std::vector<double> x = numbers(n, 100);
+    x[random_.below(n)] = -infinity;
+    std::vector<double> out(n + 8, guard);
+    k_->exp_shifted(x.data(), n, 3.5, out.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      const double wanted = std::exp(x[i] - 3.5);
+      EXPECT_NEAR(out[i], wanted, 1e-15 * wanted * 2);
+    }
+    for (std::size_t i = n; i < out.size(); ++i) EXPECT_EQ(out[i], guard);
+  }
+  const double extreme[] = {-800, -745.2, -1e5, -1e300, 0, 709};
+  double out[6];
+  k_->exp_shifted(extreme, 6, 0, out);
+  EXPECT_EQ(out[0], 0);
+  EXPECT_EQ(out[2], 0);
+  EXPECT_EQ(out[3], 0);
+  EXPECT_EQ(out[4], 1);
+  EXPECT_NEAR(out[5] / std::exp(709.0), 1, 1e-15);
+}
+
+TEST_P(KernelsOf, NotANumberNeverWinsAMaximum) {
+  for (std::size_t width = 1; width <= 12; ++width) {
+    std::vector<double> table(3 * padded(width), 1.0);
+    for (std::size_t b = 0; b < width; ++b)
+      table[padded(width) + b] = std::numeric_limits<double>::quiet_NaN();
+    const double value[] = {0, 5, 2};
+    std::vector<double> out(padded(width));
+    k_->max_plus(value, 3, table.data(), padded(width), width, out.data());
+    for (std::size_t b = 0; b < width; ++b) EXPECT_EQ(out[b], 3.0);
+    EXPECT_EQ(k_->find_sum(value, 3, table.data() + padded(width), 1, infinity), 0U);
+  }
+}
+
+TEST_P(KernelsOf, ResultsDoNotDependOnAddresses) {
+  const std::size_t width = 27;
+  const std::size_t stride = 28;
+  const std::size_t rows = 29;
+  const std::vector<double> table = numbers(rows * stride);
+  const std::vector<double> value = numbers(rows);
+  const std::vector<float> x = floats(rows);
+  std::vector<double> first;
+  for (std::size_t offset = 0; offset < 8; ++offset) {
+    Buffer<double> memory(rows * stride + 200, 0.0);
+    double* t = memory.data() + offset;
+    std::copy(table.begin(), table.end(), t);
+    Buffer<double> result(400, 0.0);
+    double* out = result.data() + 8 - offset;
+    k_->sum_product(value.data(), rows, t, stride, width, out);
+    k_->add_dense_rows(t, stride, width, x.data(), rows, out + 40);
+    k_->log_sum_exp(value.data(), rows, t, stride, width, out + 80);
+    out[120] = k_->dot(x.data(), t, rows);
+    k_->exp_shifted(t, 29, 0.5, out + 121);
+    const std::vector<double> all(out, out + 150);
+    if (first.empty()) first = all;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool padding = i < 120 && i % 40 >= width;
+      ASSERT_TRUE(padding || std::memcmp(&all[i], &first[i], sizeof(double)) == 0) << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, KernelsOf, ::testing::Values("baseline", "avx2", "avx512"),
+                         [](const auto& isa) { return std::string(isa.param); });
+
+TEST(Kernels, BaselineIsAlwaysThereAndUnknownNamesAreNot) {
+  ASSERT_NE(kernels_for("baseline"), nullptr);
+  EXPECT_EQ(kernels_for("baseline")->isa, "baseline");
+  EXPECT_EQ(kernels_for("mmx"), nullptr);
+  EXPECT_NE(kernels_for(kernels().isa), nullptr);
+}
+
+}  // namespace
+}  // namespace margrave

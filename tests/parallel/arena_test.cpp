@@ -1,0 +1,154 @@
+#include "parallel/arena.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/compensated.hpp"
+#include "base/random.hpp"
+
+namespace margrave::test {
+namespace {
+
+constexpr int thread_counts[] = {1, 2, 3, 4, 7, 16};
+
+TEST(Arena, VisitsEveryItemOnceInBlocksThatDoNotDependOnTheThreads) {
+  for (const int threads : thread_counts) {
+    Arena arena(threads);
+    EXPECT_EQ(arena.threads(), threads);
+    for (const std::size_t n : {0U, 1U, 7U, 64U, 1000U}) {
+      for (const std::size_t grain : {1U, 3U, 64U, 2000U}) {
+        std::vector<std::atomic<int>> visits(n);
+        std::atomic<bool> sound = true;
+        arena.for_each_block(n, grain, [&](std::size_t begin, std::size_t end, int worker) {
+          if (begin % grain != 0 || end != std::min(n, begin + grain) || worker < 0 || worker >= threads)
+            sound = false;
+          for (std::size_t i = begin; i < end; ++i) ++visits[i];
+        });
+        EXPECT_TRUE(sound) << threads << ' ' << n << ' ' << grain;
+        for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(visits[i], 1);
+      }
+    }
+  }
+}
+
+TEST(Arena, AWorkerSlotIsNeverUsedByTwoThreadsAtOnce) {
+  Arena arena(16);
+  std::vector<std::atomic<int>> inside(16);
+  std::atomic<bool> shared = false;
+  arena.for_each_block(400, 1, [&](std::size_t, std::size_t, int worker) {
+    if (inside[static_cast<std::size_t>(worker)].fetch_add(1) != 0) shared = true;
+    std::this_thread::yield();
+    inside[static_cast<std::size_t>(worker)].fetch_sub(1);
+  });
+  EXPECT_FALSE(shared);
+}
+
+TEST(Arena, SixteenThreadsAreSixteenThreadsOnAnyMachine) {
+  Arena arena(16);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::set<int> workers;
+  // Nobody leaves before all have come, or time is up.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  arena.for_each_block(16, 1, [&](std::size_t, std::size_t, int worker) {
+    {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      workers.insert(worker);
+    }
+    for (;;) {
+      {
+        const std::lock_guard lock(mutex);
+        if (threads.size() == 16) return;
+      }
+      if (std::chrono::steady_clock::now() > end) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  EXPECT_EQ(threads.size(), 16U);
+  EXPECT_EQ(workers.size(), 16U);
+}
+
+TEST(Arena, OneThreadIsTheCallersThread) {
+  Arena arena(1);
+  arena.for_each_block(10, 1, [caller = std::this_thread::get_id()](std::size_t, std::size_t, int worker) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(worker, 0);
+  });
+}
+
+TEST(Arena, ZeroMeansAllUsableCores) {
+  EXPECT_GE(usable_cores(), 1);
+  EXPECT_EQ(Arena().threads(), usable_cores());
+}
+
+TEST(Arena, AnExceptionFromABlockReachesTheCallerAndTheArenaStaysUsable) {
+  for (const int threads : thread_counts) {
+    Arena arena(threads);
+    const auto fail_at = [&](std::size_t bad) {
+      arena.for_each_block(100, 1, [bad](std::size_t begin, std::size_t, int) {
+        if (begin == bad) throw std::runtime_error("block " + std::to_string(begin));
+      });
+    };
+    for (const std::size_t bad : {0U, 57U, 99U}) {
+      try {
+        fail_at(bad);
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const std::runtime_error& e) {
+        EXPECT_EQ(std::string(e.what()), "block " + std::to_string(bad));
+      }
+    }
+    std::atomic<int> count = 0;
+    arena.for_each_block(100, 1, [&](std::size_t, std::size_t, int) { ++count; });
+    EXPECT_EQ(count, 100);
+  }
+}
+
+// Plain sums that round differently in every other order.
+struct PlainSum {
+  double value = 0;
+  void add(const PlainSum& other) { value += other.value; }
+};
+
+TEST(OrderedReduce, GivesTheSameBitsAtAnyThreadCountAndTime) {
+  Random random(5);
+  std::vector<double> values(20'000);
+  for (double& v : values) v = std::ldexp(random.normal(), static_cast<int>(random.below(60)));
+  std::set<double> sums;
+  for (const int threads : thread_counts) {
+    Arena arena(threads);
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      sums.insert(
+          ordered_reduce<PlainSum>(arena, values.size(), 64, [&](std::size_t begin, std::size_t end, int) {
+            PlainSum part;
+            for (std::size_t i = begin; i < end; ++i) part.value += values[i];
+            return part;
+          }).value);
+    }
+  }
+  EXPECT_EQ(sums.size(), 1U);
+  double backwards = 0;
+  for (std::size_t i = values.size(); i-- > 0;) backwards += values[i];
+  EXPECT_EQ(sums.count(backwards), 0U) << "the order does not matter for these numbers: the test is void";
+}
+
+TEST(OrderedReduce, OfNothingIsZero) {
+  Arena arena(3);
+  EXPECT_EQ(ordered_reduce<CompensatedSum>(arena, 0, 8,
+                                           [](std::size_t, std::size_t, int) { return CompensatedSum{}; })
+                .value(),
+            0);
+}
+
+}  // namespace
+}  // namespace margrave::test

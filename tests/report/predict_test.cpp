@@ -1,0 +1,170 @@
+#include "margrave/predict.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.hpp"
+#include "margrave/error.hpp"
+#include "support/problems.hpp"
+#include "support/reference.hpp"
+
+namespace margrave {
+namespace {
+
+Model model_for(const Dataset& data, std::uint64_t seed) {
+  Model model;
+  model.templates = data.templates();
+  model.weights.resize(model.templates.storage());
+  Random random(seed);
+  for (const Template& t : model.templates)
+    for (std::uint64_t d = 0; d < t.inputs; ++d)
+      for (std::uint64_t r = 0; r < t.rows; ++r) model.weights[t.offset + d * t.stride + r] = random.normal();
+  model.lambda = 0.1;
+  return model;
+}
+
+double score(const Model& model, const Dataset& data, std::size_t m, const test::Labelling& labels) {
+  const auto phi = test::features(data, data[m], labels);
+  double sum = 0;
+  for (std::size_t i = 0; i < phi.size(); ++i) sum += phi[i] * model.weights[i];
+  return sum;
+}
+
+TEST(Predict, FindsTheBestOfAllLabellings) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Dataset data = test::random_problem(seed);
+    const Model model = model_for(data, seed);
+    const auto predictions = predict(model, data);
+    for (std::size_t m = 0; m < data.size(); ++m) {
+      double best = -INFINITY;
+      test::for_each_labelling(
+          data[m], [&](const test::Labelling& y) { best = std::max(best, score(model, data, m, y)); });
+      EXPECT_NEAR(predictions[m].best.front().score, best, 1e-9 * std::max(1.0, std::abs(best)));
+      EXPECT_NEAR(score(model, data, m, predictions[m].best.front().labels), best,
+                  1e-9 * std::max(1.0, std::abs(best)));
+    }
+  }
+}
+
+TEST(Predict, MarginalsAreThoseOfTheGibbsDistribution) {
+  const Dataset data = test::random_chains(3, {.examples = 5, .longest = 4});
+  const Model model = model_for(data, 3);
+  const auto predictions = predict(model, data, {.marginals = true});
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    std::vector<double> expected(predictions[m].node_marginals.size());
+    double total = 0;
+    test::for_each_labelling(data[m], [&](const test::Labelling& y) {
+      const double p = std::exp(score(model, data, m, y));
+      total += p;
+      for (std::size_t i = 0; i < y.size(); ++i) expected[data[m].topology().clique_offset[i] + y[i]] += p;
+    });
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(predictions[m].node_marginals[i], expected[i] / total, 1e-9);
+  }
+}
+
+TEST(Predict, GivesTheSameAnswerAtAnyNumberOfThreads) {
+  const Dataset data = test::random_chains(5, {.examples = 100});
+  const Model model = model_for(data, 5);
+  const auto one = predict(model, data, {.marginals = true, .threads = 1});
+  for (const int threads : {2, 7}) {
+    const auto many = predict(model, data, {.marginals = true, .threads = threads});
+    for (std::size_t m = 0; m < data.size(); ++m) {
+      EXPECT_EQ(one[m].best.front().labels, many[m].best.front().labels);
+      EXPECT_EQ(one[m].best.front().score, many[m].best.front().score);
+      EXPECT_EQ(one[m].node_marginals, many[m].node_marginals);
+    }
+  }
+}
+
+TEST(Predict, NbestIsSortedDistinctAndStartsWithTheBest) {
+  const Dataset data = test::random_chains(7, {.examples = 10});
+  const Model model = model_for(data, 7);
+  const auto best = predict(model, data);
+  const auto many = predict(model, data, {.nbest = 5});
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    ASSERT_EQ(many[m].best.size(), 5U);
+    EXPECT_EQ(many[m].best.front().labels, best[m].best.front().labels);
+    for (std::size_t k = 1; k < 5; ++k) {
+      EXPECT_LE(many[m].best[k].score, many[m].best[k - 1].score);
+      EXPECT_NE(many[m].best[k].labels, many[m].best[k - 1].labels);
+    }
+  }
+}
+
+TEST(Predict, RefusesDataOfOtherTemplates) {
+  const Dataset data = test::random_chains(1, {.states = 3});
+  const Model model = model_for(test::random_chains(1, {.states = 4}), 1);
+  EXPECT_THROW(predict(model, data), InputError);
+  EXPECT_THROW(predict(model_for(data, 1), data, {.nbest = 0}), UsageError);
+}
+
+// One template, two examples of independent variables; the labels are given, the predictions made up.
+struct Table {
+  Dataset data;
+  std::vector<Prediction> predictions;
+};
+Table table(std::uint32_t states, const std::vector<std::vector<std::int32_t>>& truth,
+            const std::vector<std::vector<std::uint32_t>>& predicted) {
+  DatasetBuilder builder(TemplateSet({make_template("node", {states}, 1)}));
+  Table result;
+  for (std::size_t m = 0; m < truth.size(); ++m) {
+    builder.begin_example();
+    for (const std::int32_t y : truth[m]) builder.add_variable(0, builder.one(), y);
+    builder.end_example();
+    Prediction prediction;
+    prediction.best.push_back({0, predicted[m]});
+    result.predictions.push_back(prediction);
+  }
+  result.data = builder.finish();
+  return result;
+}
+
+TEST(Losses, AreThoseCountedByHand) {
+  // 5 labelled variables, 2 wrong, in 1 of 2 examples.
+  const Table t = table(3, {{0, 1, 2}, {2, 2}}, {{0, 2, 1}, {2, 2}});
+  const Losses found = losses(t.data, t.predictions);
+  EXPECT_EQ(found.examples, 2U);
+  EXPECT_EQ(found.variables, 5U);
+  EXPECT_DOUBLE_EQ(found.hamming, 2.0 / 5);
+  EXPECT_DOUBLE_EQ(found.zero_one, 1.0 / 2);
+  // State 0: F1 1. State 1: found 0 of 1. State 2: tp 2, fp 1, fn 1 → 4/6.
+  EXPECT_DOUBLE_EQ(found.f1, (1.0 + 0 + 4.0 / 6) / 3);
+  const auto labels = label_scores(t.data, t.predictions);
+  ASSERT_EQ(labels.size(), 3U);
+  EXPECT_EQ(labels[2].label, "node=2");
+  EXPECT_EQ(labels[2].true_positive, 2U);
+  EXPECT_EQ(labels[2].false_positive, 1U);
+  EXPECT_EQ(labels[2].false_negative, 1U);
+}
+
+TEST(Losses, BinaryF1IsMicroAveragedOverStateOne) {
+  // tp 1, fp 1, fn 2.
+  const Table t = table(2, {{1, 1, 1, 0}, {0}}, {{1, 0, 0, 1}, {0}});
+  EXPECT_DOUBLE_EQ(losses(t.data, t.predictions).f1, 2.0 / (2 + 1 + 2));
+  const auto labels = label_scores(t.data, t.predictions);
+  ASSERT_EQ(labels.size(), 1U);
+  EXPECT_EQ(labels[0].label, "node");
+}
+
+TEST(Losses, LeaveOutUnlabelledVariablesAndStatesThatNeverOccur) {
+  const Table t = table(5, {{0, unlabelled}, {unlabelled}}, {{0, 3}, {1}});
+  const Losses found = losses(t.data, t.predictions);
+  EXPECT_EQ(found.examples, 1U);
+  EXPECT_EQ(found.variables, 1U);
+  EXPECT_EQ(found.hamming, 0);
+  EXPECT_EQ(found.zero_one, 0);
+  EXPECT_EQ(found.f1, 1);
+}
+
+TEST(Losses, RefusePredictionsOfOtherData) {
+  Table t = table(2, {{1, 0}}, {{1}});
+  EXPECT_THROW(losses(t.data, t.predictions), UsageError);
+  t.predictions.clear();
+  EXPECT_THROW(losses(t.data, t.predictions), UsageError);
+}
+
+}  // namespace
+}  // namespace margrave

@@ -1,0 +1,134 @@
+#include "solvers/visit_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "margrave/error.hpp"
+
+namespace margrave::test {
+namespace {
+
+std::vector<std::size_t> counts(const VisitOrder& order, std::size_t examples) {
+  std::vector<std::size_t> count(examples, 0);
+  for (std::size_t i = 0; i < order.size(); ++i) ++count[order[i]];
+  return count;
+}
+
+// Walks the order in batches: all of it, each batch without an example twice.
+void check_batches(const VisitOrder& order, std::size_t batch) {
+  std::size_t at = 0;
+  while (at < order.size()) {
+    const auto visits = order.batch(at, batch);
+    ASSERT_GT(visits.size(), 0U);
+    ASSERT_LE(visits.size(), batch);
+    EXPECT_EQ(std::set<std::uint32_t>(visits.begin(), visits.end()).size(), visits.size());
+    for (std::size_t k = 0; k < visits.size(); ++k) EXPECT_EQ(visits[k], order[at + k]);
+    at += visits.size();
+  }
+  EXPECT_EQ(at, order.size());
+}
+
+TEST(VisitOrder, APermutationVisitsEveryExampleOnce) {
+  for (const std::size_t n : {1U, 2U, 17U, 100U}) {
+    VisitOrder order(n);
+    order.permute(Random(3));
+    EXPECT_EQ(counts(order, n), std::vector<std::size_t>(n, 1));
+    for (const std::size_t batch : {1U, 4U, 32U, 1000U}) check_batches(order, batch);
+  }
+}
+
+TEST(VisitOrder, ASampleVisitsInProportionToTheGap) {
+  constexpr std::size_t n = 50;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    std::vector<double> gap(n);
+    for (double& g : gap) g = random.below(4) == 0 ? 0 : random.uniform() * random.uniform();
+    const double total = std::accumulate(gap.begin(), gap.end(), 0.0);
+    constexpr std::uint32_t most = 4;
+    VisitOrder order(n);
+    order.sample(Random(seed, 1), gap, most);
+    const auto count = counts(order, n);
+    for (std::size_t m = 0; m < n; ++m) {
+      const double expected = gap[m] * static_cast<double>(n) / total;
+      EXPECT_LE(count[m], most);
+      if (gap[m] == 0) {
+        EXPECT_EQ(count[m], 0U);
+      }
+      if (expected < most) {
+        EXPECT_LT(std::abs(static_cast<double>(count[m]) - expected), 1 + 1e-9);
+      }
+    }
+    for (const std::size_t batch : {1U, 4U, 32U}) check_batches(order, batch);
+  }
+}
+
+TEST(VisitOrder, SamplesAverageToTheirExpectation) {
+  const std::vector<double> gap{1, 2, 3, 4, 0.5};
+  std::vector<double> mean(5, 0.0);
+  constexpr int samples = 20'000;
+  for (std::uint64_t seed = 0; seed < samples; ++seed) {
+    VisitOrder order(5);
+    order.sample(Random(seed), gap, 100);
+    const auto count = counts(order, 5);
+    for (std::size_t m = 0; m < 5; ++m) mean[m] += static_cast<double>(count[m]) / samples;
+  }
+  for (std::size_t m = 0; m < 5; ++m) EXPECT_NEAR(mean[m], gap[m] * 5 / 10.5, 0.03);
+}
+
+TEST(VisitOrder, GapsThatSayNothingGiveAPermutation) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity();
+  const double tiny = std::numeric_limits<double>::denorm_min();
+  for (const auto& gap : {std::vector<double>{0, 0, 0}, std::vector<double>{1, nan, 1},
+                          std::vector<double>{inf, 1, 1}, std::vector<double>{tiny, 0, 0}}) {
+    VisitOrder order(3);
+    order.sample(Random(1), gap, 4);
+    EXPECT_EQ(counts(order, 3), std::vector<std::size_t>(3, 1));
+  }
+}
+
+TEST(VisitOrder, TheSeedDecidesTheOrder) {
+  VisitOrder a(30);
+  VisitOrder b(30);
+  const auto list = [](const VisitOrder& o) {
+    std::vector<std::uint32_t> v;
+    for (std::size_t i = 0; i < o.size(); ++i) v.push_back(o[i]);
+    return v;
+  };
+  a.permute(Random(1));
+  b.permute(Random(1));
+  EXPECT_EQ(list(a), list(b));
+  b.permute(Random(2));
+  EXPECT_NE(list(a), list(b));
+}
+
+TEST(VisitOrder, RestoreRepeatsOrderAndRounds) {
+  VisitOrder order(20);
+  std::vector<double> gap(20, 0.1);
+  gap[3] = 5;
+  order.sample(Random(9), gap, 4);
+  ByteWriter out;
+  order.save(out);
+  VisitOrder other(20);
+  ByteReader in(out.bytes(), "file");
+  other.restore(in);
+  ASSERT_EQ(other.size(), order.size());
+  for (std::size_t at = 0; at < order.size();) {
+    const auto a = order.batch(at, 8);
+    const auto b = other.batch(at, 8);
+    ASSERT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+    at += a.size();
+  }
+  VisitOrder small(3);
+  ByteReader again(out.bytes(), "file");
+  EXPECT_THROW(small.restore(again), InputError);
+}
+
+}  // namespace
+}  // namespace margrave::test

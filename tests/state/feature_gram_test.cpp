@@ -1,0 +1,99 @@
+#include "state/feature_gram.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/random.hpp"
+#include "support/problems.hpp"
+#include "support/reference.hpp"
+#include "support/sanitizers.hpp"
+
+namespace margrave::test {
+namespace {
+
+// Every product of random labellings against the dense feature vectors.
+void check_products(const Dataset& data, std::uint64_t seed) {
+  Arena arena(arena_threads().back());
+  const FeatureGram gram(data, arena);
+  FeatureGram::Scratch scratch;
+  Random random(seed);
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const FactorGraph g = data[m];
+    constexpr std::size_t count = 5;
+    std::vector<CachedLabel> known;
+    std::vector<std::vector<double>> psi;
+    for (std::size_t k = 0; k <= count; ++k) {
+      Labelling y = truth_of(g);
+      for (std::size_t i = 0; i < y.size(); ++i)  // labelling 1 is the truth
+        if (k != 1 && random.below(2) == 0)
+          y[i] = static_cast<std::uint32_t>(random.below(g.topology().states[i]));
+      known.insert(known.end(), y.begin(), y.end());
+      psi.push_back(feature_difference(data, g, y));
+    }
+    std::vector<double> out(count + 2, -77.0);
+    gram.products(m, known.data() + count * g.variables(), known.data(), count, scratch, out.data());
+    EXPECT_EQ(out[count + 1], -77.0) << "written beyond the end";
+    double scale = 1;
+    for (const double x : psi[count]) scale += x * x;
+    for (std::size_t k = 0; k <= count; ++k) {
+      double wanted = 0;
+      for (std::size_t i = 0; i < psi[k].size(); ++i) wanted += psi[k][i] * psi[count][i];
+      EXPECT_NEAR(out[k], wanted, 1e-12 * scale) << "example " << m << ", labelling " << k;
+    }
+  }
+}
+
+TEST(FeatureGram, AgreesWithDenseFeaturesOnTinyProblems) {
+  for (const TinyProblem& p : tiny_problems()) {
+    SCOPED_TRACE(p.name);
+    check_products(p.make(), 1);
+  }
+}
+
+TEST(FeatureGram, AgreesWithDenseFeaturesOnRandomProblems) {
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
+    SCOPED_TRACE(seed);
+    check_products(random_problem(seed, 4, 6), seed);
+  }
+}
+
+TEST(FeatureGram, AgreesWithDenseFeaturesOnLongExamples) {
+  check_products(random_chains(5, {.examples = 2, .states = 3, .shortest = 150, .longest = 151, .inputs = 4}),
+                 7);
+}
+
+// |ψ(a) − ψ(b)|² of labellings that swap two nearly equal inputs is far smaller than the products it is made
+// of; steps divide by it.
+TEST(FeatureGram, KeepsSmallDifferencesOfLargeProducts) {
+  const Dataset data = tiny_problem("nearly_equal_inputs");
+  Arena arena(1);
+  const FeatureGram gram(data, arena);
+  FeatureGram::Scratch scratch;
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const FactorGraph g = data[m];
+    for (std::size_t i = 0; i < 4; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        Labelling a = truth_of(g);
+        Labelling b = truth_of(g);
+        a[i] = 1 - a[i];
+        b[j] = 1 - b[j];
+        const std::vector<CachedLabel> known(b.begin(), b.end());
+        const std::vector<CachedLabel> added(a.begin(), a.end());
+        double ab[2];
+        double bb[2];
+        gram.products(m, added.data(), known.data(), 1, scratch, ab);
+        gram.products(m, known.data(), known.data(), 1, scratch, bb);
+        const auto pa = feature_difference(data, g, a);
+        const auto pb = feature_difference(data, g, b);
+        double wanted = 0;
+        for (std::size_t d = 0; d < pa.size(); ++d) wanted += (pa[d] - pb[d]) * (pa[d] - pb[d]);
+        EXPECT_NEAR(ab[1] - 2 * ab[0] + bb[1], wanted, 1e-3 * wanted);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace margrave::test

@@ -1,0 +1,154 @@
+// What people type by mistake, and what they are told.
+#include <gtest/gtest.h>
+
+#include "tools/workshop.hpp"
+
+namespace margrave::test {
+namespace {
+
+class Usage : public Workshop {
+ protected:
+  // The command fails with this code and says each of these on stderr, nothing on stdout.
+  static void refused(const std::vector<std::string>& arguments, int code,
+                      const std::vector<std::string>& said) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.code, code) << finished.error;
+    EXPECT_EQ(finished.out, "");
+    for (const std::string& text : said)
+      EXPECT_NE(finished.error.find(text), std::string::npos) << text << " in " << finished.error;
+    EXPECT_NE(finished.error.find("margrave: "), std::string::npos);
+    EXPECT_EQ(finished.error.find("internal error"), std::string::npos) << finished.error;
+  }
+};
+
+constexpr const char* verbs[] = {"train", "predict", "eval",    "certify",
+                                 "dump",  "check",   "convert", "generate"};
+
+TEST_F(Usage, BareCommandPrintsHelpOnStdout) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{}, {"--help"}, {"-h"}, {"help"}}) {
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.code, 0);
+    EXPECT_EQ(finished.error, "");
+    for (const char* verb : verbs) EXPECT_NE(finished.out.find(std::string("  ") + verb), std::string::npos);
+  }
+}
+
+TEST_F(Usage, EveryVerbExplainsItselfWithTheObjective) {
+  for (const char* verb : verbs) {
+    const Finished finished = run({verb, "--help"});
+    EXPECT_EQ(finished.code, 0);
+    EXPECT_EQ(finished.error, "");
+    EXPECT_NE(finished.out.find("P(w) = λ/2·|w|² + (1/M)·Σ H_m(w)"), std::string::npos) << verb;
+    EXPECT_NE(finished.out.find(std::string("margrave ") + verb), std::string::npos) << verb;
+  }
+}
+
+TEST_F(Usage, TrainHelpNamesEveryOptionOfTheContract) {
+  const std::string help = run({"train", "--help"}).out;
+  for (const char* flag :
+       {"--format",         "--train-folds", "--test",   "--top-labels", "--graph",        "--parameters",
+        "--bias",           "--loss",        "--gamma",  "--hamming",    "--lambda",       "--C",
+        "--regularizer",    "--inference",   "--solver", "--gap",        "--max-epochs",   "--max-seconds",
+        "--evaluate-every", "--threads",     "--mode",   "--seed",       "--model",        "--trace",
+        "--checkpoint",     "--resume",      "--steps",  "--batch",      "--gap-sampling", "bcfw options"})
+    EXPECT_NE(help.find(flag), std::string::npos) << flag;
+}
+
+TEST_F(Usage, VersionIsThreeNumbers) {
+  const Finished finished = run({"--version"});
+  EXPECT_EQ(finished.code, 0);
+  int major = 0, minor = 0, patch = 0;
+  EXPECT_EQ(std::sscanf(finished.out.c_str(), "margrave %d.%d.%d", &major, &minor, &patch), 3);
+}
+
+TEST_F(Usage, ListPrintsTheChoicesWithoutData) {
+  EXPECT_EQ(run({"train", "--loss", "list"}).out, "hinge\nlog\n");
+  EXPECT_EQ(run({"train", "--steps", "list"}).out, "pairwise\naway\nplain\n");
+  EXPECT_EQ(run({"train", "--mode=list"}).out, "deterministic\nasync\n");
+  EXPECT_EQ(run({"generate", "list"}).out, "potts\nsequence\nmultilabel\n");
+  EXPECT_EQ(run({"train", "--solver", "list"}).out.substr(0, 10), "auto\nbcfw\n");
+  EXPECT_NE(run({"check", "--format", "list"}).out.find("letter\n"), std::string::npos);
+}
+
+TEST_F(Usage, UnknownWordsGetASuggestion) {
+  refused({"tran", "train.jsonl"}, 2, {"no verb 'tran'", "did you mean 'train'"});
+  refused({"xyzzy"}, 2, {"verbs: train, predict"});
+  refused({"train", "train.jsonl", "--lamda", "1"}, 2, {"unknown option --lamda", "did you mean '--lambda'"});
+  refused({"train", "train.jsonl", "--max-epoch=3"}, 2, {"--max-epoch\n", "did you mean '--max-epochs'"});
+  refused({"train", "train.jsonl", "--solver", "bcwf"}, 2,
+          {"'bcwf' is not one of auto, bcfw", "did you mean 'bcfw'"});
+  refused({"generate", "pots", "-o", "x"}, 2, {"'pots'", "did you mean 'potts'"});
+}
+
+TEST_F(Usage, MissingAndSuperfluousArgumentsAreNamed) {
+  refused({"train"}, 2, {"DATA is missing", "usage: margrave train DATA"});
+  refused({"predict", "first.model"}, 2, {"DATA is missing"});
+  refused({"dump"}, 2, {"MODEL is missing"});
+  refused({"generate", "potts"}, 2, {"-o FILE is missing"});
+  refused({"train", "train.jsonl", "test.jsonl"}, 2, {"unexpected argument 'test.jsonl'"});
+  refused({"train", "train.jsonl", "--lambda"}, 2, {"--lambda"});
+}
+
+TEST_F(Usage, ValuesThatCannotBeMeantAreRefused) {
+  refused({"train", "train.jsonl", "--lambda", "-1"}, 2, {"--lambda must be positive"});
+  refused({"train", "train.jsonl", "--lambda", "nan"}, 2, {"--lambda must be positive"});
+  refused({"train", "train.jsonl", "--lambda", "much"}, 2, {"--lambda", "much"});
+  refused({"train", "train.jsonl", "--C", "0"}, 2, {"--C must be positive"});
+  refused({"train", "train.jsonl", "--lambda", "1", "--C", "1"}, 2, {"--lambda or --C, not both"});
+  refused({"train", "train.jsonl", "--batch", "0"}, 2, {"--batch must be between 1 and"});
+  refused({"train", "train.jsonl", "--threads", "-2"}, 2, {"--threads"});
+  refused({"train", "train.jsonl", "--gap", "-1"}, 2, {"--gap"});
+  refused({"train", "train.jsonl", "--evaluate-every", "0"}, 2, {"--evaluate-every"});
+  refused({"predict", "first.model", "test.jsonl", "--nbest", "0"}, 2, {"--nbest"});
+  refused({"generate", "potts", "--length", "3", "-o", "x.jsonl"}, 2, {"--length is no size of 'potts'"});
+  refused({"generate", "sequence", "--examples", "-3", "-o", "x.jsonl"}, 2, {"--examples"});
+  refused({"train", "train.jsonl", "--train-folds", "1"}, 2, {"letter"});
+}
+
+TEST_F(Usage, FilesThatAreNotThereAreInputOutputErrors) {
+  refused({"train", "missing.jsonl"}, 4, {"missing.jsonl"});
+  refused({"predict", "missing.model", "test.jsonl"}, 4, {"missing.model"});
+  refused({"train", "."}, 4, {"."});
+  refused({"train", "train.jsonl", "--model", "no/such/place"}, 4, {"no/such/place"});
+  refused({"train", "train.jsonl", "--trace", "."}, 4, {"is a directory"});
+  refused({"generate", "sequence", "-o", "no/such/place.jsonl"}, 4, {"no/such/place.jsonl"});
+}
+
+TEST_F(Usage, FilesThatAreSomethingElseAreInputErrors) {
+  refused({"dump", "train.jsonl"}, 3, {"train.jsonl"});
+  refused({"check", directory->write("empty", "")}, 3, {"empty"});
+  refused({"check", directory->write("broken.jsonl", "{\"format\":\"margrave-jsonl\",\"version\":1,\n")}, 3,
+          {"broken.jsonl:1:"});
+  refused({"check", directory->write("words", "these are words\n")}, 3, {"words:1:", "--format names it"});
+}
+
+TEST_F(Usage, TrainingWithoutLabelsIsRefusedWithAHint) {
+  directory->write("unlabelled.jsonl",
+                   "{\"format\":\"margrave-jsonl\",\"version\":1,\"templates\":{\"node\":{\"states\":[2],"
+                   "\"inputs\":1,\"weights\":\"full\"}}}\n"
+                   "{\"id\":\"a\",\"variables\":[{\"template\":\"node\",\"label\":null},{\"template\":"
+                   "\"node\",\"label\":1}]}\n");
+  refused({"train", "unlabelled.jsonl", "-q"}, 3, {"unlabelled.jsonl", "no label", "--drop-unlabelled"});
+  EXPECT_EQ(run({"train", "unlabelled.jsonl", "--drop-unlabelled", "--max-epochs", "3"}).code, 0);
+}
+
+TEST_F(Usage, AModelOfOtherTemplatesIsRefused) {
+  ASSERT_EQ(run({"generate", "sequence", "--examples", "5", "--inputs", "9", "--relevant", "3", "-o",
+                 "wider.jsonl"})
+                .code,
+            0);
+  ASSERT_EQ(
+      run({"generate", "potts", "--examples", "2", "--rows", "2", "--columns", "2", "-o", "grid.jsonl"}).code,
+      0);
+  for (const char* verb : {"predict", "eval", "certify"})
+    refused({verb, "first.model", "grid.jsonl"}, 3, {"grid.jsonl"});
+}
+
+TEST_F(Usage, AFullDiskBehindStdoutIsNoticed) {
+  // /dev/full takes nothing.
+  EXPECT_EQ(run({"predict", "first.model", "test.jsonl", "-o", "/dev/full"}).code, 4);
+}
+
+}  // namespace
+}  // namespace margrave::test

@@ -1,0 +1,122 @@
+#include "tools/data_flags.hpp"
+
+#include <chrono>
+
+#include "margrave/error.hpp"
+#include "report/option_fields.hpp"
+
+namespace margrave::tools {
+namespace {
+
+std::string format_choices() { return fmt::format("auto|{}", fmt::join(formats(), "|")); }
+
+// The format a path's ending promises, or empty.
+std::string_view promised_format(std::string_view path) {
+  if (path.ends_with(".mgd")) return "mgd";
+  if (path.ends_with(".jsonl") || path.ends_with(".jsonl.gz")) return "jsonl";
+  return {};
+}
+
+}  // namespace
+
+Loaded load_data(const Verb& verb, const std::string& path, const ReadOptions& options,
+                 const TemplateSet* templates) {
+  const auto start = std::chrono::steady_clock::now();
+  Loaded loaded;
+  try {
+    loaded.file = read_data(path, options, templates);
+  } catch (const InputError& error) {
+    if (options.format != "auto" || error.where().line == 0) throw;
+    throw InputError(error.where(),
+                     fmt::format("{}\n  the format was guessed from the content; --format names it: {}",
+                                 error.reason(), fmt::join(formats(), ", ")));
+  }
+  loaded.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (const std::string& warning : loaded.file.warnings) verb.note("margrave: warning: {}\n", warning);
+  return loaded;
+}
+
+void DataFlags::set_up(Verb& verb, const std::string& folds, const std::string& folds_help) {
+  CLI::App& app = verb.app();
+  verb.choice("--format", format_, format_choices(), "how the file is written; auto looks at its content")
+      ->group("Data");
+  app.add_option(folds, folds_, folds_help)->type_name("LIST")->group("Data");
+  verb.choice("--graph", graph_, std::string(graph_choices), "multilabel: pairs of labels that get a factor")
+      ->group("Data");
+  verb.choice("--parameters", parameters_, std::string(parameters_choices),
+              "minimal: state 0 is the reference (multilabel's default)")
+      ->group("Data");
+  bias_option_ = app.add_option("--bias", bias_,
+                                "letter, multilabel: constant input of every node; 1 if absent, 0: none")
+                     ->type_name("X")
+                     ->group("Data");
+  app.add_option("--feature-base", feature_base_, "multilabel: number of the first feature")
+      ->type_name("0|1")
+      ->default_str("1")
+      ->check(between(0, 1))
+      ->group("Data");
+  app.add_option("--top-labels", top_labels_, "multilabel: keep the N most frequent labels")
+      ->type_name("N")
+      ->group("Data");
+  app.add_flag("--drop-unlabelled", drop_unlabelled_,
+               "leave out variables without a label, and their factors")
+      ->group("Data");
+}
+
+ReadOptions DataFlags::options() const {
+  ReadOptions options;
+  options.format = format_;
+  options.train_folds = folds_;
+  if (bias_option_->count() > 0) options.bias = bias_;
+  options.graph = parse_choice<Graph>("graph", graph_choices, graph_);
+  options.parameters = parse_choice<Parameters>("parameters", parameters_choices, parameters_);
+  options.feature_base = feature_base_;
+  options.top_labels = top_labels_;
+  options.drop_unlabelled = drop_unlabelled_;
+  return options;
+}
+
+Loaded DataFlags::load(const Verb& verb, const std::string& path) const {
+  return load_data(verb, path, options(), nullptr);
+}
+
+void ModelDataFlags::set_up(Verb& verb, const std::string& folds_help) {
+  verb.choice("--format", format_, format_choices(), "how DATA is written; auto: as the model's data")
+      ->group("Data");
+  verb.app().add_option("--folds", folds_, folds_help)->type_name("LIST")->group("Data");
+}
+
+ReadOptions read_like(const Model& model, const std::string& path, const std::string& format) {
+  std::string wanted = format;
+  if (wanted == "auto") wanted = promised_format(path);
+  if (wanted.empty()) wanted = model.read.format == "mgd" ? "auto" : model.read.format;
+  ReadOptions options;
+  if (wanted == model.read.format) options = model.read;
+  options.format = wanted;
+  options.drop_unlabelled = false;  // new data may well have no labels
+  options.train_folds.clear();
+  return options;
+}
+
+Loaded ModelDataFlags::load(const Verb& verb, const Model& model, const std::string& path) const {
+  ReadOptions options = read_like(model, path, format_);
+  options.train_folds = folds_;
+  Loaded loaded = load_data(verb, path, options, &model.templates);
+  require_compatible(model, loaded.file.data.templates(), path);
+  return loaded;
+}
+
+Loaded ModelDataFlags::load_training_data(const Verb& verb, const Model& model,
+                                          const std::string& path) const {
+  ReadOptions options = read_like(model, path, format_);
+  if (options.format == model.read.format) {
+    options.train_folds = model.read.train_folds;
+    options.drop_unlabelled = model.read.drop_unlabelled;
+  }
+  if (!folds_.empty()) options.train_folds = folds_;
+  Loaded loaded = load_data(verb, path, options, nullptr);
+  require_compatible(model, loaded.file.data.templates(), path);
+  return loaded;
+}
+
+}  // namespace margrave::tools

@@ -1,0 +1,57 @@
+// Flags that say how data is read, and the reading itself with its messages.
+#pragma once
+
+#include <string>
+
+#include "margrave/io.hpp"
+#include "margrave/model.hpp"
+#include "tools/verb.hpp"
+
+namespace margrave::tools {
+
+struct Loaded {
+  DataFile file;
+  double seconds = 0;
+};
+
+/// --format, --graph, --parameters, --bias, --feature-base, --top-labels, --drop-unlabelled, and the folds of
+/// the letter format.
+class DataFlags {
+ public:
+  // `folds` is the name of the flag that chooses folds, with its help.
+  void set_up(Verb& verb, const std::string& folds, const std::string& folds_help);
+  ReadOptions options() const;
+  // Reads with these flags; warnings become notes.
+  Loaded load(const Verb& verb, const std::string& path) const;
+
+ private:
+  std::string format_ = "auto", folds_, graph_ = "full", parameters_ = "auto";
+  double bias_ = 0;
+  std::uint32_t feature_base_ = 1;
+  std::uint64_t top_labels_ = 0;
+  bool drop_unlabelled_ = false;
+  CLI::Option* bias_option_ = nullptr;
+};
+
+/// --format and --folds for verbs that have a model: everything else comes from the model.
+class ModelDataFlags {
+ public:
+  void set_up(Verb& verb, const std::string& folds_help);
+  // Data to be labelled or scored by the model. All folds, unless told otherwise.
+  Loaded load(const Verb& verb, const Model& model, const std::string& path) const;
+  // The data the model was trained on, read exactly as then.
+  Loaded load_training_data(const Verb& verb, const Model& model, const std::string& path) const;
+  bool chose_folds() const { return !folds_.empty(); }
+
+ private:
+  std::string format_ = "auto", folds_;
+};
+
+/// Options to read `path` as the model's data was read. A file of another format is read by that format's
+/// defaults.
+ReadOptions read_like(const Model& model, const std::string& path, const std::string& format);
+/// read_data with a clock, notes and hints.
+Loaded load_data(const Verb& verb, const std::string& path, const ReadOptions& options,
+                 const TemplateSet* templates);
+
+}  // namespace margrave::tools

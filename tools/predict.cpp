@@ -1,0 +1,141 @@
+// margrave predict MODEL DATA
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "margrave/error.hpp"
+#include "margrave/predict.hpp"
+#include "tools/data_flags.hpp"
+#include "tools/verb.hpp"
+
+namespace margrave::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+enum class Style : std::uint8_t { characters, label_numbers, json_lines };
+
+constexpr std::string_view label_prefix = "label:";
+
+// The templates tell what the data was, whatever file it came from.
+Style style_of(const TemplateSet& templates) {
+  bool characters = true, numbers = true, any = false;
+  for (const Template& t : templates) {
+    if (t.order() != 1) continue;
+    any = true;
+    characters = characters && !t.state_names.empty() &&
+                 std::all_of(t.state_names.begin(), t.state_names.end(),
+                             [](const auto& name) { return name.size() == 1; });
+    numbers = numbers && t.states.front() == 2 && t.name.starts_with(label_prefix);
+  }
+  if (any && numbers) return Style::label_numbers;
+  return any && characters ? Style::characters : Style::json_lines;
+}
+
+class Predict {
+ public:
+  explicit Predict(Verb& verb) : verb_(verb) {
+    verb.positional("MODEL", model_path_, "what `margrave train --model` wrote");
+    verb.positional("DATA", data_path_, "file to label");
+    flags_.set_up(verb, "letter: only these folds (0, 1-9, 1,2,5); all if absent");
+    verb.app().add_option("-o,--output", output_path_, "write here instead of to stdout")->type_name("FILE");
+    verb.app().add_flag("--marginals", options_.marginals,
+                        "probability of every state of every variable, P(y) ~ exp(score)");
+    verb.app()
+        .add_option("--nbest", options_.nbest, "the K best labellings with their scores; chains only")
+        ->type_name("K")
+        ->default_str("1")
+        ->check(at_least_one());
+    verb.quiet_and_json();
+    verb.threads_flag();
+    verb.app().footer(
+        "Output, one line per example:\n"
+        "  letter       id TAB predicted characters\n"
+        "  multilabel   numbers of the predicted labels: 1,5\n"
+        "  otherwise, and with --marginals or --nbest:\n"
+        "               {\"id\":…,\"labels\":[state of each variable],\"score\":…,\n"
+        "                \"nbest\":[{\"score\":…,\"labels\":[…]},…],\"marginals\":[[…],…]}\n"
+        "--json prints {\"examples\":N,\"predictions\":[such objects]} instead; with -o only the count.\n\n" +
+        std::string(objective_help));
+  }
+
+  int run() {
+    const Model model = load_model(model_path_);
+    require_writable(output_path_);
+    const Loaded loaded = flags_.load(verb_, model, data_path_);
+    const Dataset& data = loaded.file.data;
+    options_.threads = verb_.threads;
+    const auto predictions = predict(model, data, options_);
+    Style style = style_of(data.templates());
+    const bool lines = options_.marginals || options_.nbest > 1;
+    if (lines) style = Style::json_lines;
+
+    Output output(output_path_);
+    const bool one_object = verb_.json && output_path_.empty();
+    if (one_object) output.write(fmt::format("{{\"examples\":{},\"predictions\":[", data.size()));
+    for (std::size_t m = 0; m < data.size(); ++m) {
+      if (one_object)
+        output.write((m == 0 ? "\n" : ",\n") + json_of(data, m, predictions[m]));
+      else
+        output.write(line_of(style, data, m, predictions[m]) + "\n");
+    }
+    if (one_object) output.write("]}\n");
+    output.finish();
+    if (verb_.json && !one_object) fmt::print("{{\"examples\":{}}}\n", data.size());
+    if (!output_path_.empty()) verb_.note("{}: {} examples labelled\n", output_path_, data.size());
+    return success;
+  }
+
+ private:
+  static std::string line_of(Style style, const Dataset& data, std::size_t m, const Prediction& prediction) {
+    if (style == Style::json_lines) return json_of(data, m, prediction);
+    const auto& labels = prediction.best.front().labels;
+    const Topology& topology = data[m].topology();
+    std::string line;
+    if (style == Style::characters) {
+      line = fmt::format("{}\t", data.id(m));
+      for (std::size_t i = 0; i < labels.size(); ++i)
+        line += data.templates()[topology.variable_template[i]].state_names[labels[i]];
+      return line;
+    }
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == 0) continue;
+      if (!line.empty()) line += ',';
+      line += data.templates()[topology.variable_template[i]].name.substr(label_prefix.size());
+    }
+    return line;
+  }
+
+  static std::string json_of(const Dataset& data, std::size_t m, const Prediction& prediction) {
+    Json json;
+    json["id"] = data.id(m).empty() ? Json(nullptr) : Json(data.id(m));
+    json["labels"] = prediction.best.front().labels;
+    json["score"] = prediction.best.front().score;
+    if (prediction.best.size() > 1) {
+      for (const auto& scored : prediction.best)
+        json["nbest"].push_back({{"score", scored.score}, {"labels", scored.labels}});
+    }
+    if (!prediction.node_marginals.empty()) {
+      auto next = prediction.node_marginals.begin();
+      for (const std::uint32_t states : data[m].topology().states) {
+        json["marginals"].push_back(std::vector<double>(next, next + states));
+        next += states;
+      }
+    }
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  Verb& verb_;
+  ModelDataFlags flags_;
+  PredictOptions options_;
+  std::string model_path_, data_path_, output_path_;
+};
+
+}  // namespace
+
+void set_up_predict(Verb& verb) {
+  const auto predict = std::make_shared<Predict>(verb);
+  verb.run = [predict] { return predict->run(); };
+}
+
+}  // namespace margrave::tools
