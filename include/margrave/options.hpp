@@ -42,8 +42,8 @@ struct BcfwOptions {
   Representation representation = Representation::labellings;
   std::uint32_t calls_per_visit =
       5;  ///< oracle calls per visit, each after following the steps of the one before
-  std::uint32_t inner_steps = 50;    ///< steps over cached labellings per visit
-  std::uint32_t cached_passes = 10;  ///< at most this many passes without oracle per oracle pass
+  std::uint32_t inner_steps = 3;     ///< steps over cached labellings per visit
+  std::uint32_t cached_passes = 20;  ///< at most this many passes without oracle per oracle pass
   std::uint32_t batch = 32;          ///< examples per frozen weight vector in deterministic mode
   bool gap_sampling = true;
   bool averaging = false;

@@ -179,8 +179,9 @@ TemplateSet make_templates(const ParsedFile& file, const ReadOptions& options, b
   const std::uint64_t inputs = file.feature_count + (bias ? 1 : 0);
   if (inputs == 0) throw InputError({path, 0, 0}, "no features");
   if (options.graph == Graph::full && n * (n - 1) / 2 > most_pairs)
-    throw UsageError(path + ": a full graph over " + std::to_string(n) +
-                     " labels is too large; use graph tree or none, or keep fewer labels (top_labels)");
+    throw InputError({path, 0, 0},
+                     "a full graph over " + std::to_string(n) +
+                         " labels is too large; use graph tree or none, or keep fewer labels (top_labels)");
   if (options.graph == Graph::full) {
     for (std::uint32_t i = 0; i < n; ++i)
       for (std::uint32_t j = i + 1; j < n; ++j) layout.pairs.push_back({i, j});

@@ -65,14 +65,20 @@ class Potentials {
 template <class Labels>
 double Potentials::score(const FactorGraph& graph, const Labels& labels) const {
   const Topology& top = graph.topology();
+  const auto label = [&](std::uint32_t v) { return static_cast<std::size_t>(labels[v]); };
   double s = 0;
-  for (std::size_t i = 0; i < top.variables(); ++i) s += node(i)[labels[i]];
+  for (std::uint32_t i = 0; i < top.variables(); ++i) s += node(i)[label(i)];
+  if (top.scope.size() == 2 * top.factors()) {  // pairwise, the usual case: scopes are pairs in a row
+    const std::uint32_t* pair = top.scope.data();
+    for (std::size_t c = 0; c < top.factors(); ++c, pair += 2)
+      s += table(c)[label(pair[0]) * padded(top.states[pair[1]]) + label(pair[1])];
+    return s;
+  }
   for (std::size_t c = 0; c < top.factors(); ++c) {
     const auto scope = top.scope_of(c);
     std::size_t at = 0;
-    for (std::size_t j = 0; j + 1 < scope.size(); ++j)
-      at = at * top.states[scope[j]] + static_cast<std::size_t>(labels[scope[j]]);
-    s += table(c)[at * padded(top.states[scope.back()]) + static_cast<std::size_t>(labels[scope.back()])];
+    for (std::size_t j = 0; j + 1 < scope.size(); ++j) at = at * top.states[scope[j]] + label(scope[j]);
+    s += table(c)[at * padded(top.states[scope.back()]) + label(scope.back())];
   }
   return s;
 }

@@ -53,8 +53,13 @@ double input_product(const InputView& a, const InputView& b);
 template <class Labels>
 std::size_t joint_state(const Topology& topology, std::size_t clique, const Labels& labels) {
   if (clique < topology.variables()) return static_cast<std::size_t>(labels[clique]);
+  const auto scope = topology.scope_of(clique - topology.variables());
+  if (scope.size() == 2) {
+    return static_cast<std::size_t>(labels[scope[0]]) * topology.states[scope[1]] +
+           static_cast<std::size_t>(labels[scope[1]]);
+  }
   std::size_t joint = 0;
-  for (const std::uint32_t v : topology.scope_of(clique - topology.variables()))
+  for (const std::uint32_t v : scope)
     joint = joint * topology.states[v] + static_cast<std::size_t>(labels[v]);
   return joint;
 }

@@ -8,7 +8,7 @@ namespace margrave {
 namespace {
 
 // Weights below this are rounding: the vertex is given up and its mass moved with the step that emptied it.
-constexpr double negligible = 1e-14;
+constexpr double negligible = 1e-18;
 
 std::size_t best_vertex(const SimplexQp& qp) {
   std::size_t best = 0;

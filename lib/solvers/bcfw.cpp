@@ -1,35 +1,31 @@
 // Block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013) for the structured hinge,
 // over any max-oracle.
 //
-// Problem: max over μ of D(μ) = (1/M) Σ <μ, Δ> − λ/2·|w(μ)|², one block μ_m per example (math.md, "Duals"). A
-// visit of example m:
-//   1. y = argmax θ(y; w), the loss-augmented oracle; y joins the example's cached labellings     (their
-//   Algorithm 4, line 4)
-//   2. steps over the cached labellings with their exact line search in closed form                (line 6;
-//   pairwise and away steps:
-//      Osokin et al. 2016, Algorithm 2; several steps per visit through the example's own Gram matrix:
-//      simplex_qp.hpp)
-//   3. along the direction found, one exact line search against the current w: length = clip01(<μ'−μ, θ> /
-//   (|ψ(μ')−ψ(μ)|²/(λM)))
+// Problem: max over μ of D(μ) = (1/M) Σ <μ, Δ> − λ/2·|w(μ)|², one block μ_m per example. A visit of example
+// m:
+//   1. y = argmax θ(y; w), the loss-augmented oracle; y joins the cached labellings (Algorithm 4, line 4)
+//   2. steps over the cached labellings, closed-form line searches (line 6; pairwise and away steps: Osokin
+//   et
+//      al. 2016, Algorithm 2), through the example's own Gram matrix (simplex_qp.hpp); then 1 again, at the
+//      scores these steps would make, while the block's gap is large (labelling_blocks.cpp)
+//   3. along the direction found, one exact line search against the current w:
+//      length = clip01( <μ'−μ, θ> ÷ (|ψ(μ')−ψ(μ)|²/(λM)) )
 //   4. w += length/(λM)·(ψ(μ') − ψ(μ))
 // An epoch is one pass with oracle calls, in random order or sampled by block gap, then passes over the
-// cached labellings alone for as long as they gain more per unit of work than the epoch so far (Shah,
-// Kolmogorov, Lampert 2015).
+// cached labellings alone (Shah, Kolmogorov, Lampert 2015) until they gain next to nothing.
 //
-// Cost of a visit: scores of the example, one oracle call, O(labellings²) numbers; memory O(labellings ·
-// variables) per example.
+// Cost of a visit: scores of the example, up to `calls_per_visit` oracle calls, O(labellings) numbers per
+// step. Memory: O(labellings · (variables + labellings)) per example; no dense vector per example.
 //
 // Shared state: w alone. Deterministic mode: steps 1-2 run in parallel for a batch against frozen w; steps
 // 3-4 follow in batch order, each against the w that the ones before left, so the dual never falls and a
 // stale direction gets a shorter step or none. Asynchronous mode: every task reads a private copy of w,
-// refreshed by relaxed loads, and adds to w atomically; its own block is its own.
+// refreshed by relaxed loads, and adds to w atomically; an example's block belongs to the one task that
+// visits it.
 //
-// Departs from the paper: averaging, where asked for, is over epochs (weights k = 1, 2, …), not over single
-// steps.
+// Departs from the paper: averaging, where asked for, is over epochs (epoch k counts k-fold), not over steps.
 #include <algorithm>
 #include <limits>
-#include <cstdlib>
-#include <cstdlib>
 #include <vector>
 
 #include "base/random.hpp"
@@ -45,8 +41,8 @@ namespace {
 
 constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 constexpr std::uint64_t full_pass_every =
-    5;  // epochs; the others sample by gap. Old estimates are refreshed here
-constexpr double cached_visit_cost = 0.5;  // of a visit with oracle call; only its size relative to 1 matters
+    5;                                      // epochs; the others sample by gap, this refreshes the estimates
+constexpr double least_gain = 1e-3;         // of the epoch's gain so far: less is not worth a cached pass
 constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
 constexpr std::size_t async_block = 8;      // visits per refresh of a worker's copy of w
 
@@ -70,18 +66,18 @@ class Bcfw final : public Solver {
   void prepare() override {
     if (in_epoch_) return;
     blocks_->make_room(most_visits * options_.calls_per_visit);
+    level_steps();
   }
 
   bool epoch(EpochControl& control) override {
     if (!in_epoch_) {
       in_epoch_ = true;
-      epoch_gain_ = epoch_cost_ = 0;
+      epoch_gain_ = 0;
       begin_pass(0);
     }
     for (;;) {
       if (!run_pass(control)) return false;
       epoch_gain_ += pass_gain_;
-      epoch_cost_ += pass_cost();
       if (!worth_another_pass()) break;
       begin_pass(pass_ + 1);
     }
@@ -122,7 +118,6 @@ class Bcfw final : public Solver {
     out.put(cursor_);
     out.put(pass_gain_);
     out.put(epoch_gain_);
-    out.put(epoch_cost_);
   }
 
   void restore(ByteReader& in) override {
@@ -143,36 +138,46 @@ class Bcfw final : public Solver {
     cursor_ = in.get<std::uint64_t>();
     pass_gain_ = in.get<double>();
     epoch_gain_ = in.get<double>();
-    epoch_cost_ = in.get<double>();
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");
   }
 
   void warm_start(ByteReader& in) override { blocks_->restore(in); }
 
  private:
-  bool asks_oracle() const { return pass_ == 0; }
-  double pass_cost() const {
-    return static_cast<double>(order_.size()) * (asks_oracle() ? 1.0 : cached_visit_cost);
+  // The batch's slots meet different examples: what one of them needed, the others will.
+  void level_steps() {
+    const auto level = [&](auto member) {
+      std::size_t most = 0;
+      for (const BlockStep& step : steps_) most = std::max(most, (step.*member).capacity());
+      for (BlockStep& step : steps_) (step.*member).reserve(most);
+    };
+    level(&BlockStep::changes);
+    level(&BlockStep::target);
+    level(&BlockStep::before);
+    level(&BlockStep::local);
+    level(&BlockStep::moved);
+    level(&BlockStep::labels);
   }
+
+  bool asks_oracle() const { return pass_ == 0; }
 
   void begin_pass(std::uint32_t pass) {
     pass_ = pass;
     cursor_ = 0;
     pass_gain_ = 0;
     Random random(problem_.seed, epochs_, pass);
-    if (!options_.gap_sampling || (pass == 0 && epochs_ % full_pass_every == 0)) {
-      order_.permute(random);
-    } else {
+    if (options_.gap_sampling && asks_oracle() && epochs_ % full_pass_every != 0) {
       order_.sample(random, gap_, most_visits);
+    } else {
+      order_.permute(random);
     }
   }
 
+  // Measured on OCR: new labellings are worth most when the passes before have used up the old ones, so
+  // cached passes go on until they gain next to nothing, not until an oracle pass would gain more at once.
   bool worth_another_pass() const {
     if (!blocks_->has_cache() || pass_ >= options_.cached_passes) return false;
-    if (asks_oracle()) return true;
-    static const double crit = getenv("CRIT") ? atof(getenv("CRIT")) : 0;
-    return pass_gain_ * epoch_cost_ >
-           crit * epoch_gain_ * pass_cost();  // slope of the last pass against that of the epoch
+    return asks_oracle() || pass_gain_ > least_gain * epoch_gain_;
   }
 
   bool run_pass(EpochControl& control) {
@@ -272,7 +277,7 @@ class Bcfw final : public Solver {
   bool in_epoch_ = false;
   std::uint32_t pass_ = 0;
   std::uint64_t cursor_ = 0;
-  double pass_gain_ = 0, epoch_gain_ = 0, epoch_cost_ = 0;
+  double pass_gain_ = 0, epoch_gain_ = 0;
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ struct BlockStep {
   std::vector<double> target;         // weights of the labellings at μ'
   std::vector<double> before;         // the same before the last steps
   std::vector<LocalChange> local;     // scratch for `changes`
+  std::vector<std::uint32_t> moved;   // scratch: the labellings whose weights change
   std::uint64_t oracle_calls = 0;     // counts up
   std::vector<std::uint32_t> labels;  // the vertex, where the target is one
 };

@@ -18,9 +18,9 @@ namespace margrave {
 
 namespace {
 
-constexpr double negligible = 1e-14;  // weights below are rounding
-constexpr std::uint32_t keep_labellings = 16;
-constexpr double block_accuracy = 0.1;  // a visit ends when the block's gap is this part of what it was
+constexpr double negligible = 1e-14;      // weights below are rounding
+constexpr std::uint32_t keep_unused = 2;  // labellings without weight that outlive an epoch
+constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap is this part of what it was
 constexpr double inner_accuracy =
     1e-3;  // inner steps stop at this part of the block's first gradient difference
 
@@ -106,7 +106,7 @@ class LabellingBlocks final : public DualBlocks {
   }
 
   bool has_cache() const override { return options_.steps != Steps::plain; }
-  void make_room(std::uint32_t visits) override { cache_.make_room(visits, keep_labellings); }
+  void make_room(std::uint32_t visits) override { cache_.make_room(visits, keep_unused); }
   std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
   void save(ByteWriter& out) const override { cache_.save(out); }
   void restore(ByteReader& in) override { cache_.restore(in, problem_.data); }
@@ -169,11 +169,14 @@ class LabellingBlocks final : public DualBlocks {
                             BlockStep& step) {
     const Topology& top = g.topology();
     step.local.clear();
+    step.moved.clear();
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      if (step.target[k] != from[k]) step.moved.push_back(k);
+    if (step.moved.empty()) return;
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
       const auto first = static_cast<std::ptrdiff_t>(step.local.size());
-      for (std::uint32_t k = 0; k < b.count; ++k) {
+      for (const std::uint32_t k : step.moved) {
         const double change = step.target[k] - from[k];
-        if (change == 0) continue;
         const auto joint = static_cast<std::uint32_t>(joint_state(top, a, b.labelling(k, top.variables())));
         const auto known = std::find_if(step.local.begin() + first, step.local.end(),
                                         [&](const LocalChange& c) { return c.joint == joint; });
@@ -184,26 +187,23 @@ class LabellingBlocks final : public DualBlocks {
         }
       }
       // Labellings that agree here cancel out.
-      step.local.erase(
-          std::remove_if(step.local.begin() + first, step.local.end(),
-                         [](const LocalChange& c) { return std::abs(c.coefficient) < negligible; }),
-          step.local.end());
+      const auto cancelled = [](const LocalChange& c) { return std::abs(c.coefficient) < negligible; };
+      step.local.erase(std::remove_if(step.local.begin() + first, step.local.end(), cancelled),
+                       step.local.end());
     }
   }
 
   // The direction step.target − b.weight as changes of w, with its loss and curvature.
   void describe(const FactorGraph& g, const LabellingCache::Block& b, BlockStep& step) const {
     const Topology& top = g.topology();
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      const double change = step.target[k] - b.weight[k];
-      if (change == 0) continue;
-      step.loss_change += change * b.loss[k];
-      double row = 0;
-      for (std::uint32_t j = 0; j < b.count; ++j)
-        row += b.gram[std::size_t{k} * b.capacity + j] * (step.target[j] - b.weight[j]);
-      step.curvature += change * row;
-    }
     merge_changes(g, b, b.weight, step);
+    for (const std::uint32_t k : step.moved) {
+      const double change = step.target[k] - b.weight[k];
+      const double* row = b.gram + std::size_t{k} * b.capacity;
+      step.loss_change += change * b.loss[k];
+      for (const std::uint32_t j : step.moved)
+        step.curvature += change * row[j] * (step.target[j] - b.weight[j]);
+    }
     for (const LocalChange& c : step.local)
       step.changes.push_back({top.template_of(c.clique), g.input_of(c.clique), c.joint, c.coefficient});
   }

@@ -121,8 +121,8 @@ void LabellingCache::drop_unused(std::size_t m, std::uint32_t keep) {
   const Block b = block(m);
   std::uint32_t unused = 0;
   for (std::uint32_t k = 1; k < s.count; ++k) unused += b.weight[k] == 0 ? 1 : 0;
-  const std::uint32_t surplus = s.count > keep ? std::min(unused, s.count - keep) : 0;
-  if (surplus == 0) return;
+  if (unused <= keep) return;
+  const std::uint32_t surplus = unused - keep;
   // Keep order; the oldest unused go.
   std::uint32_t dropped = 0;
   std::uint32_t to = 1;
@@ -149,7 +149,6 @@ void LabellingCache::drop_unused(std::size_t m, std::uint32_t keep) {
 void LabellingCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
-    if (s.count + visits <= s.capacity) continue;
     drop_unused(m, keep_unused);
     if (s.count + visits > s.capacity) grow(s, std::max(s.count + visits, s.capacity + s.capacity / 2));
   }

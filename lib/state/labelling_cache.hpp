@@ -46,8 +46,8 @@ class LabellingCache {
   // `absent` where that is impossible until make_room() has run.
   std::uint32_t add(std::size_t m, std::span<const std::uint32_t> labels, double loss,
                     const FeatureGram& gram, FeatureGram::Scratch& scratch);
-  // Room for `visits` more labellings in every block, dropping unused ones first in blocks beyond
-  // `keep_unused` labellings.
+  // Room for `visits` more labellings in every block, after dropping all but the youngest `keep_unused` of
+  // those without weight.
   void make_room(std::uint32_t visits, std::uint32_t keep_unused);
 
   std::uint64_t bytes() const;

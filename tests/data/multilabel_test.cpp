@@ -126,7 +126,7 @@ TEST(Multilabel, AcceptsSmallNumbersSignsAndLineEnds) {
 }
 
 TEST(Multilabel, RefusesAFullGraphOverVeryManyLabels) {
-  EXPECT_THROW(read_text("65000 1:1\n"), UsageError);
+  EXPECT_THROW(read_text("65000 1:1\n"), InputError);
   ReadOptions options = multilabel();
   options.graph = Graph::none;
   EXPECT_EQ(read_text("3000 1:1\n", options).data[0].variables(), 3001U);
