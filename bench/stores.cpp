@@ -1,0 +1,143 @@
+// Weight store commits and the gap evaluator, on chains the size of handwritten words: 26 labels, 29 of 129
+// inputs lit.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "base/random.hpp"
+#include "bench/support.hpp"
+#include "inference/oracle.hpp"
+#include "margrave/dataset.hpp"
+#include "objective/gap_evaluator.hpp"
+#include "parallel/arena.hpp"
+#include "state/weight_store.hpp"
+
+namespace margrave::bench {
+namespace {
+
+constexpr std::uint32_t labels = 26;
+constexpr std::uint32_t lit = 29;
+constexpr std::size_t length = 8;
+
+// Words of random letters over `inputs` pixels.
+Dataset words(std::size_t count, std::uint32_t inputs) {
+  DatasetBuilder builder(TemplateSet(
+      {make_template("letter", {labels}, inputs), make_template("transition", {labels, labels}, 1)}));
+  Random random(7);
+  const std::vector<float> ones(lit, 1.0F);
+  for (std::size_t m = 0; m < count; ++m) {
+    builder.begin_example();
+    for (std::size_t t = 0; t < length; ++t) {
+      std::vector<std::uint32_t> index;
+      const std::uint32_t step = inputs / lit;
+      for (std::uint32_t n = 0; n < lit; ++n)
+        index.push_back(n * step + static_cast<std::uint32_t>(random.below(step)));
+      const auto letter = static_cast<std::int32_t>(random.below(labels));
+      const std::uint32_t v = builder.add_variable(0, builder.add_sparse(inputs, index, ones), letter);
+      if (v > 0) builder.add_factor(1, builder.one(), std::vector<std::uint32_t>{v - 1, v});
+    }
+    builder.end_example();
+  }
+  return builder.finish();
+}
+
+// Three labels' change for every letter of every word.
+std::vector<CliqueChange> changes_of(const Dataset& data) {
+  std::vector<CliqueChange> changes;
+  Random random(11);
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const FactorGraph g = data[m];
+    for (std::size_t i = 0; i < g.variables(); ++i) {
+      for (int k = 0; k < 3; ++k)
+        changes.push_back(
+            {0, g.input_of(i), static_cast<std::uint32_t>(random.below(labels)), random.uniform() - 0.5});
+    }
+  }
+  return changes;
+}
+
+// What the batch commit must give: one change after the other.
+bool right(const WeightStore& store, const Dataset& data, const std::vector<CliqueChange>& changes) {
+  WeightStore serial(data.templates());
+  for (const CliqueChange& c : changes) serial.commit(data, {&c, 1}, 1.0);
+  return std::equal(serial.span().begin(), serial.span().end(), store.span().begin());
+}
+
+void commit(benchmark::State& state) {
+  const auto threads = static_cast<int>(state.range(0));
+  const auto inputs = static_cast<std::uint32_t>(state.range(1));
+  const Dataset data = words(512, inputs);
+  const auto changes = changes_of(data);
+  Arena arena(threads);
+  WeightStore store(data.templates());
+  store.commit(arena, data, changes, 1.0);
+  if (!right(store, data, changes)) {
+    state.SkipWithError("the parallel commit differs from the serial one");
+    return;
+  }
+  for (auto _ : state) store.commit(arena, data, changes, 1e-3);
+  const auto cells = static_cast<double>(changes.size() * lit);
+  const bool in_cache = store.size() * sizeof(double) < (std::size_t{1} << 20U);
+  const double line = static_cast<double>(cache_line);
+  if (in_cache) {
+    report(state, cells, machine().load_adds / 4 * threads, "cells/s, scalar read-add-write in cache");
+  } else {
+    report(state, cells * 2 * line, machine().bandwidth, "bytes/s, one cache line read and written per cell");
+  }
+}
+BENCHMARK(commit)->ArgsProduct({{1, 2}, {129, 1 << 20}})->ArgNames({"threads", "inputs"})->UseRealTime();
+
+// Half of the mass on the truth, half on one other labelling.
+class TwoLabellings final : public DualPoint {
+ public:
+  explicit TwoLabellings(const Dataset& data) : data_(data) {}
+  void masses(std::size_t m, std::vector<Mass>& out) const override {
+    const FactorGraph g = data_[m];
+    const Topology& top = g.topology();
+    std::vector<std::uint32_t> other(g.variables());
+    for (std::size_t i = 0; i < g.variables(); ++i)
+      other[i] = (static_cast<std::uint32_t>(g.label(i)) + 1) % labels;
+    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+      out.push_back({a, static_cast<std::uint32_t>(joint_state(top, a, g.labels())), 0.5});
+      out.push_back({a, static_cast<std::uint32_t>(joint_state(top, a, other)), 0.5});
+    }
+  }
+
+ private:
+  const Dataset& data_;
+};
+
+void evaluate(benchmark::State& state) {
+  const auto threads = static_cast<int>(state.range(0));
+  const Dataset data = words(2048, 129);
+  Arena arena(threads);
+  Arena alone(1);
+  Objective objective;
+  objective.examples = data.size();
+  const auto oracle = make_exact_oracle(data);
+  const TwoLabellings point(data);
+  std::vector<double> w(data.templates().storage());
+  GapEvaluator evaluator(data, objective, *oracle, arena);
+  const Bounds bounds = evaluator.evaluate(point, w);
+  const Bounds reference = GapEvaluator(data, objective, *oracle, alone).evaluate(point, w);
+  // Every letter is wrong with mass one half: <μ, Δ> = 1/2, and the dual follows from the norm.
+  if (bounds.primal != reference.primal || bounds.dual != reference.dual ||
+      !close(bounds.dual, 0.5 - objective.lambda / 2 * bounds.squared_norm) || bounds.gap() < 0) {
+    state.SkipWithError("the bounds are wrong");
+    return;
+  }
+  for (auto _ : state) benchmark::DoNotOptimize(evaluator.evaluate(point, w));
+  const auto positions = static_cast<double>(data.variables());
+  const double cells = positions * labels * labels;
+  report(state, cells, machine().max_plus * threads, "Viterbi cells/s; rebuilding w and scores come on top");
+  state.counters["examples"] =
+      benchmark::Counter(static_cast<double>(data.size()), benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(evaluate)->Arg(1)->Arg(2)->ArgName("threads")->UseRealTime();
+
+}  // namespace
+}  // namespace margrave::bench
+
+BENCHMARK_MAIN();
