@@ -14,8 +14,8 @@
 namespace margrave::bench {
 namespace {
 
-// Chains like those of the OCR data: 26 labels, 128 binary pixels of which a fifth are set, one transition
-// block.
+// Chains like those of the OCR data: 26 labels, 128 binary
+// pixels of which a fifth are set, one transition block.
 struct Letters {
   Dataset data;
   std::vector<double> weights;

@@ -1,5 +1,5 @@
-// Weight store commits and the gap evaluator, on chains the size of handwritten words: 26 labels, 29 of 129
-// inputs lit.
+// Weight store commits and the gap evaluator, on chains the
+// size of handwritten words: 26 labels, 29 of 129 inputs lit.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -57,8 +57,7 @@ int run(const Verb& verb, const ModelDataFlags& flags, const std::string& model_
         "--no-certificate\n");
   }
   if (broken)
-    fmt::print(stderr,
-               "margrave: the dual bound is above the primal: this model or this program is broken\n");
+    to_stderr("margrave: the dual bound is above the primal: this model or this program is broken\n");
   return broken ? numerical_failure : success;
 }
 

@@ -15,8 +15,8 @@ using Json = nlohmann::ordered_json;
 
 // Templates and labels listed in the text; --json has them all.
 constexpr std::size_t templates_shown = 12, labels_shown = 30;
-// Multiply-adds per second and core that one pass is forecast with: a cautious figure for vectorised code on
-// one core.
+// Multiply-adds per second and core that one pass is forecast
+// with: a cautious figure for vectorised code on one core.
 constexpr double flops_per_second = 2e9;
 
 Json findings_json(const Findings& findings) {

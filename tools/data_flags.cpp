@@ -26,7 +26,8 @@ Loaded load_data(const Verb& verb, const std::string& path, const ReadOptions& o
   try {
     loaded.file = read_data(path, options, templates);
   } catch (const InputError& error) {
-    if (options.format != "auto" || error.where().line == 0) throw;
+    // Behind the first line the guess has proved right.
+    if (options.format != "auto" || error.where().line != 1) throw;
     throw InputError(error.where(),
                      fmt::format("{}\n  the format was guessed from the content; --format names it: {}",
                                  error.reason(), fmt::join(formats(), ", ")));
@@ -49,6 +50,7 @@ void DataFlags::set_up(Verb& verb, const std::string& folds, const std::string& 
   bias_option_ = app.add_option("--bias", bias_,
                                 "letter, multilabel: constant input of every node; 1 if absent, 0: none")
                      ->type_name("X")
+                     ->check(number())
                      ->group("Data");
   app.add_option("--feature-base", feature_base_, "multilabel: number of the first feature")
       ->type_name("0|1")
@@ -57,6 +59,7 @@ void DataFlags::set_up(Verb& verb, const std::string& folds, const std::string& 
       ->group("Data");
   app.add_option("--top-labels", top_labels_, "multilabel: keep the N most frequent labels")
       ->type_name("N")
+      ->check(whole_number())
       ->group("Data");
   app.add_flag("--drop-unlabelled", drop_unlabelled_,
                "leave out variables without a label, and their factors")

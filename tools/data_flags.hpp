@@ -47,8 +47,8 @@ class ModelDataFlags {
   std::string format_ = "auto", folds_;
 };
 
-/// Options to read `path` as the model's data was read. A file of another format is read by that format's
-/// defaults.
+/// Options to read `path` as the model's data was read. A
+/// file of another format is read by that format's defaults.
 ReadOptions read_like(const Model& model, const std::string& path, const std::string& format);
 /// read_data with a clock, notes and hints.
 Loaded load_data(const Verb& verb, const std::string& path, const ReadOptions& options,

@@ -37,7 +37,8 @@ void set_up_dump(Verb& verb) {
   verb.app().add_flag("--nonzero", settings->options.nonzero, "leave out weights that are zero");
   verb.app()
       .add_option("-o,--output", settings->output, "write here instead of to stdout")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(file_name());
   verb.quiet_and_json();
   verb.app().footer(
       "One weight a line:  template TAB states TAB input TAB value with 17 significant digits.\n"

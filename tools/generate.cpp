@@ -30,7 +30,9 @@ template <class T>
 void add_size(Verb& verb, Settings& settings, const std::string& name, T& target, const std::string& of,
               const std::string& help) {
   CLI::Option* option = verb.app().add_option("--" + name, target, fmt::format("{}: {}", of, help));
-  option->type_name(std::is_floating_point_v<T> ? "X" : "N")->group("Sizes");
+  option->type_name(std::is_floating_point_v<T> ? "X" : "N")
+      ->group("Sizes")
+      ->check(std::is_floating_point_v<T> ? number() : whole_number());
   settings.sizes.push_back({option, of});
 }
 
@@ -101,7 +103,8 @@ void set_up_generate(Verb& verb) {
   verb.positional("KIND", s.kind, "potts: grids; sequence: chains; multilabel: complete graphs", kinds);
   verb.app()
       .add_option("-o,--output", s.output, "file to write; its ending tells the format")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(file_name());
   verb.choice("--to", s.to, "auto|jsonl|jsonl.gz|mgd", "format where the ending does not tell");
   verb.app()
       .add_option("--examples", s.examples,
@@ -109,11 +112,16 @@ void set_up_generate(Verb& verb) {
                               sequence.examples, multilabel.examples))
       ->type_name("N")
       ->check(at_least_one());
-  verb.app().add_option("--seed", s.seed, "of the sample")->type_name("S")->default_str("1");
+  verb.app()
+      .add_option("--seed", s.seed, "of the sample")
+      ->type_name("S")
+      ->check(whole_number())
+      ->default_str("1");
   verb.app()
       .add_option("--model-seed", s.model_seed,
                   "of the distribution; a held-out set has the same one and another --seed")
       ->type_name("S")
+      ->check(whole_number())
       ->default_str("1");
   add_size(verb, s, "rows", s.rows, "potts", fmt::format("of the grid [{}]", potts.rows));
   add_size(verb, s, "columns", s.columns, "potts", fmt::format("of the grid [{}]", potts.columns));

@@ -1,8 +1,10 @@
 // margrave VERB [options]: finds the verb, parses its flags, runs it, and turns every failure into one
 // message and an exit code.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <new>
-#include <sstream>
+#include <system_error>
 
 #include "margrave/error.hpp"
 #include "margrave/version.hpp"
@@ -85,6 +87,10 @@ bool parse(Verb& verb, std::vector<std::string> arguments) {
     constexpr std::string_view prefix = "Could not convert: ";
     throw UsageError(
         fmt::format("cannot make sense of {}", what.starts_with(prefix) ? what.substr(prefix.size()) : what));
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string what = error.what();
+    throw UsageError(what.substr(0, what.find(':')) +
+                     (what.find("At Most 1") == std::string::npos ? " needs a value" : " is given twice"));
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }
@@ -97,6 +103,8 @@ int run(std::vector<std::string> arguments) {
     quiet = true;
     arguments.erase(arguments.begin());
   }
+  // `help VERB` is `VERB --help`.
+  if (arguments.size() == 2 && arguments.front() == "help") arguments = {arguments.back(), "--help"};
   if (arguments.empty() || arguments.front() == "--help" || arguments.front() == "-h" ||
       arguments.front() == "help") {
     print_help();
@@ -127,8 +135,16 @@ int run(std::vector<std::string> arguments) {
   return verb.run();
 }
 
+// Where a standard descriptor is closed, the next file opened would take its number, and the model would fill
+// with messages. A stdout that can only be read makes writing fail, as it should.
+void keep_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) == -1)
+      static_cast<void>(open("/dev/null", descriptor == 2 ? O_WRONLY : O_RDONLY));
+}
+
 int report(int code, std::string_view what) {
-  fmt::print(stderr, "margrave: {}\n", what);
+  to_stderr(fmt::format("margrave: {}\n", what));
   return code;
 }
 
@@ -138,6 +154,7 @@ int report(int code, std::string_view what) {
 int main(int count, char** arguments) {
   using namespace margrave;
   using namespace margrave::tools;
+  keep_standard_descriptors();
   try {
     int code = run({arguments + std::min(count, 1), arguments + count});
     // A full disk behind stdout shows itself only now.
@@ -151,6 +168,8 @@ int main(int count, char** arguments) {
   } catch (const InputError& error) {
     return report(input_failure, error.what());
   } catch (const IoError& error) {
+    return report(io_failure, error.what());
+  } catch (const std::system_error& error) {
     return report(io_failure, error.what());
   } catch (const std::bad_alloc&) {
     return report(io_failure, "out of memory\n  `margrave check DATA` forecasts what a run on DATA needs");

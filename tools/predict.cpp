@@ -38,7 +38,10 @@ class Predict {
     verb.positional("MODEL", model_path_, "what `margrave train --model` wrote");
     verb.positional("DATA", data_path_, "file to label");
     flags_.set_up(verb, "letter: only these folds (0, 1-9, 1,2,5); all if absent");
-    verb.app().add_option("-o,--output", output_path_, "write here instead of to stdout")->type_name("FILE");
+    verb.app()
+        .add_option("-o,--output", output_path_, "write here instead of to stdout")
+        ->type_name("FILE")
+        ->check(file_name());
     verb.app().add_flag("--marginals", options_.marginals,
                         "probability of every state of every variable, P(y) ~ exp(score)");
     verb.app()

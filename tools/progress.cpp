@@ -70,8 +70,8 @@ void Progress::evaluated(const Evaluation& evaluation) {
   last_ = evaluation;
   if (const auto gap = evaluation.relative_gap()) points_.emplace_back(evaluation.wall_seconds, *gap);
   if (style_ == Style::plain) {
-    fmt::print(stderr, "epoch {:<5} {}  {}\n", evaluation.epoch, bounds_text(evaluation),
-               duration_text(evaluation.wall_seconds));
+    to_stderr(fmt::format("epoch {:<5} {}  {}\n", evaluation.epoch, bounds_text(evaluation),
+                          duration_text(evaluation.wall_seconds)));
   } else if (style_ == Style::terminal) {
     epoch_ = evaluation.epoch;
     fraction_ = 0;
@@ -81,7 +81,7 @@ void Progress::evaluated(const Evaluation& evaluation) {
 
 void Progress::moved(std::uint64_t epoch, double fraction) {
   if (style_ != Style::terminal) return;
-  epoch_ = epoch;
+  epoch_ = epoch - 1;  // done before the running one
   fraction_ = fraction;
   if (clock_seconds() - drawn_at_ >= redraw_seconds) redraw();
 }
@@ -112,13 +112,13 @@ void Progress::redraw() {
   if (left) line += "  ETA " + duration_text(*left);
   const std::size_t width = terminal_width();
   if (line.size() >= width) line.resize(width - 1);
-  fmt::print(stderr, "\r{}\033[K", line);
+  to_stderr(fmt::format("\r{}\033[K", line));
   std::fflush(stderr);
   drawn_ = true;
 }
 
 void Progress::finish() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) to_stderr("\r\033[K");
   drawn_ = false;
 }
 

@@ -36,7 +36,7 @@ class Progress {
   const TrainOptions& options_;
   std::optional<Evaluation> last_;
   std::vector<std::pair<double, double>> points_;
-  std::uint64_t epoch_ = 0;
+  std::uint64_t epoch_ = 0;  // epochs done
   double fraction_ = 0;
   double drawn_at_ = -1;
   bool drawn_ = false;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # clang-tidy over lib/ and tools/, with the release preset's compile commands. Arguments: the files to look at, all
-# of them where there are none. A file whose text, headers and checks are unchanged since it was last clean is skipped.
+# of them where there are none. A file that was clean is skipped until it, a header it includes, its compile command
+# or the checks change.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$root"
@@ -8,16 +9,18 @@ cd "$root"
 
 stamps=$root/build/tidy
 mkdir -p "$stamps"
-# Everything a file may include: a change in any header looks at all files again.
-shared=$({ cat .clang-tidy build/release/compile_commands.json; clang-tidy --version
-  find include lib tools -name '*.hpp' -print0 | sort -z | xargs -0 cat; } | sha256sum)
+shared=$({ cat .clang-tidy; clang-tidy --version; } | sha256sum)
 export shared stamps
 
 tidy_one() {
-  local stamp
-  stamp=$stamps/$({ echo "$shared"; cat "$1"; } | sha256sum | cut -d ' ' -f 1)
+  local headers stamp output
+  # The file and the project's own headers behind it: "name.o: file header header ...", with continued lines.
+  headers=$(c++ -std=c++20 -MM -Iinclude -Ilib -I. "$1" | sed -e 's/^[^:]*://' -e 's/\\$//')
+  # shellcheck disable=SC2086
+  stamp=$stamps/$({ echo "$shared"; grep -F "/$1" build/release/compile_commands.json; cat $headers; } |
+    sha256sum | cut -d ' ' -f 1)
   [[ -e $stamp ]] && return 0
-  local output
+  # GCC's own warning flags are unknown to clang.
   if ! output=$(clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option "$1" 2>&1); then
     printf '%s\n' "$output"
     return 1

@@ -22,12 +22,21 @@ class Train {
   explicit Train(Verb& verb) : verb_(verb) {
     verb.positional("DATA", data_path_, "file to learn from");
     data_.set_up(verb, "--train-folds", "letter: folds that train (0, 1-9, 1,2,5); the rest is the test set");
-    verb.app().add_option("--test", test_path_, "evaluated at the end")->type_name("FILE")->group("Data");
+    verb.app()
+        .add_option("--test", test_path_, "evaluated at the end")
+        ->type_name("FILE")
+        ->check(file_name())
+        ->group("Data");
     flags_.set_up(verb);
-    verb.app().add_option("-o,--model", model_path_, "the trained model")->type_name("FILE")->group("Files");
+    verb.app()
+        .add_option("-o,--model", model_path_, "the trained model")
+        ->type_name("FILE")
+        ->check(file_name())
+        ->group("Files");
     verb.app()
         .add_option("--trace", trace_path_, "JSON lines, one per evaluation")
         ->type_name("FILE")
+        ->check(file_name())
         ->group("Files");
     verb.quiet_and_json();
     verb.threads_flag();

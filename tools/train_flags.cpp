@@ -10,11 +10,14 @@ void TrainFlags::set_up(Verb& verb) {
   lambda_option_ =
       app.add_option("--lambda", lambda_, "weight of the regulariser; 0.01 where neither is given")
           ->type_name("X")
+          ->check(number())
           ->group(problem);
-  c_option_ = app.add_option("--C", c_, "the same as λ = 1/(C·M)")->type_name("X")->group(problem);
+  c_option_ =
+      app.add_option("--C", c_, "the same as λ = 1/(C·M)")->type_name("X")->check(number())->group(problem);
   verb.choice("--loss", loss_, std::string(loss_choices), "H_m")->group(problem);
   app.add_option("--gamma", numbers_.gamma, "smoothing of the hinge, temperature of the log loss")
       ->type_name("G")
+      ->check(number())
       ->default_str("0")
       ->group(problem);
   verb.choice("--hamming", hamming_, std::string(hamming_choices),
@@ -29,17 +32,21 @@ void TrainFlags::set_up(Verb& verb) {
       ->group(solving);
   app.add_option("--gap", numbers_.gap, "stop when (P − D)/max(1e-12, |P|) ≤ R; 0 never stops")
       ->type_name("R")
+      ->check(number())
       ->default_str("1e-3")
       ->group(solving);
   app.add_option("--max-epochs", numbers_.max_epochs, "stop after N epochs")
       ->type_name("N")
+      ->check(whole_number())
       ->default_str("1000")
       ->group(solving);
   app.add_option("--max-seconds", numbers_.max_seconds, "stop after S seconds")
       ->type_name("S")
+      ->check(number())
       ->group(solving);
   app.add_option("--evaluate-every", numbers_.evaluate_every, "epochs between evaluations")
       ->type_name("N")
+      ->check(whole_number())
       ->default_str("1")
       ->group(solving);
   verb.choice("--mode", mode_, std::string(mode_choices),
@@ -47,18 +54,22 @@ void TrainFlags::set_up(Verb& verb) {
       ->group(solving);
   app.add_option("--seed", numbers_.seed, "of the random streams")
       ->type_name("S")
+      ->check(whole_number())
       ->default_str("1")
       ->group(solving);
 
   const char* const files = "Files";
-  app.add_option("--checkpoint", numbers_.checkpoint, "written at every evaluation and at the end")
+  app.add_option("--checkpoint", numbers_.checkpoint, "written every few seconds, and at the end")
       ->type_name("FILE")
+      ->check(file_name())
       ->group(files);
   app.add_option("--resume", numbers_.resume, "checkpoint to continue, bit for bit")
       ->type_name("FILE")
+      ->check(file_name())
       ->group(files);
   app.add_option("--warm-start", numbers_.warm_start, "checkpoint whose dual point starts this run, at any λ")
       ->type_name("FILE")
+      ->check(file_name())
       ->group(files);
   app.add_flag("--no-certificate", no_certificate_,
                "leave the dual point out of the model (smaller; cannot be certified)")

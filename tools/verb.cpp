@@ -38,10 +38,22 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    if (is_positional || option->get_fnames().empty())
+      return CLI::Formatter::make_option_name(option, is_positional);
+    return "--[no-]" + option->get_lnames().front();
+  }
+};
+
 }  // namespace
+
+void to_stderr(std::string_view text) { static_cast<void>(std::fwrite(text.data(), 1, text.size(), stderr)); }
 
 Verb::Verb(std::string name, const std::string& description)
     : app_(description, "margrave " + std::move(name)) {
+  app_.formatter(std::make_shared<HelpFormatter>());
   app_.get_formatter()->column_width(help_column);
   app_.footer(std::string(objective_help));
 }
@@ -49,6 +61,7 @@ Verb::Verb(std::string name, const std::string& description)
 void Verb::positional(const std::string& name, std::string& target, const std::string& help,
                       std::string_view choices) {
   CLI::Option* option = app_.add_option(name, target, help)->type_name("");
+  if (choices.empty()) option->check(file_name());
   required_.push_back(option);
   if (!choices.empty()) choices_.push_back({name, std::string(choices), &target, option});
 }
@@ -155,6 +168,38 @@ CLI::Validator between(std::int64_t low, std::int64_t high) {
 }
 
 CLI::Validator at_least_one() { return between(1, std::numeric_limits<std::int64_t>::max()); }
+
+CLI::Validator whole_number() {
+  return {[](const std::string& text) {
+            std::uint64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            if (error == std::errc{} && end == text.data() + text.size()) return std::string();
+            return fmt::format("'{}' is not a whole number{}", text,
+                               error == std::errc::result_out_of_range ? " of at most 64 bits" : "");
+          },
+          ""};
+}
+
+CLI::Validator number() {
+  return {[](const std::string& text) {
+            double value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            if (error == std::errc::result_out_of_range)
+              return fmt::format("'{}' is beyond what a double can hold", text);
+            if (error == std::errc{} && end == text.data() + text.size()) return std::string();
+            return fmt::format("'{}' is not a number", text);
+          },
+          ""};
+}
+
+CLI::Validator file_name() {
+  return {[](const std::string& text) {
+            if (text.empty()) return std::string("the name of a file is empty");
+            if (text == "-") return std::string("'-' is no file; /dev/stdin and /dev/stdout are");
+            return std::string();
+          },
+          ""};
+}
 
 void require_writable(const std::string& path) {
   if (path.empty()) return;

@@ -34,6 +34,9 @@ inline constexpr std::string_view objective_help =
     "            Δ is the Hamming loss, divided by the number of variables unless --hamming sum.\n"
     "Certificate: dual bound D ≤ min P, reported gap P − D.";
 
+// Progress and messages: lost where nobody takes them, and no reason to end a run.
+void to_stderr(std::string_view text);
+
 /// One verb's command line: a CLI11 application, and what is checked after CLI11 is done.
 class Verb {
  public:
@@ -42,8 +45,8 @@ class Verb {
   CLI::App& app() { return app_; }
   const CLI::App& app() const { return app_; }
 
-  // An argument that must be given. Checked after `list`, so that `margrave train --solver list` needs no
-  // data.
+  // An argument that must be given. Checked after `list`,
+  // so that `margrave train --solver list` needs no data.
   void positional(const std::string& name, std::string& target, const std::string& help,
                   std::string_view choices = {});
   // An option with a fixed set of values "a|b|c"; the value `list` prints them.
@@ -62,7 +65,7 @@ class Verb {
   // To stderr, unless quiet.
   template <class... Arguments>
   void note(fmt::format_string<Arguments...> format, Arguments&&... arguments) const {
-    if (!quiet) fmt::print(stderr, format, std::forward<Arguments>(arguments)...);
+    if (!quiet) to_stderr(fmt::format(format, std::forward<Arguments>(arguments)...));
   }
   // To stdout, unless quiet or JSON is asked for.
   template <class... Arguments>
@@ -104,6 +107,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 // A check for CLI11 that adds nothing to the help text.
 CLI::Validator between(std::int64_t low, std::int64_t high);
 CLI::Validator at_least_one();
+CLI::Validator whole_number();  // that 64 bits can hold
+CLI::Validator number();        // in decimal; its range is checked elsewhere
+CLI::Validator file_name();     // not empty, and not the `-` of other programs
 
 // Throws IoError where `path` cannot become a file: no such directory, not writable, or a directory itself.
 // Empty paths pass.

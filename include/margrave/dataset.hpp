@@ -75,8 +75,7 @@ struct Topology {
   std::vector<std::uint32_t> scope;           // variables of each factor, in the template's order
   std::vector<std::uint32_t> incident_begin;  // variables + 1
   std::vector<std::uint32_t> incident;        // factors of each variable, increasing
-  std::vector<std::uint64_t>
-      clique_offset;  // cliques + 1: first cell of each clique in a table of all marginals
+  std::vector<std::uint64_t> clique_offset;   // cliques + 1: first cell of each in a table of all marginals
   Structure structure = Structure::independent;
   std::vector<std::uint32_t> path;  // chain: the variables in path order; empty otherwise
 
@@ -148,8 +147,8 @@ struct DatasetColumns {
   Column<std::uint32_t> variable_input;
   Column<std::uint32_t> factor_input;
   Column<float> loss;
-  // Topology t has variables [topology_variable_begin[t], …[t+1]) and factors likewise; scopes hold variable
-  // numbers.
+  // Topology t has the variables from topology_variable_begin[t] up to topology_variable_begin[t + 1], its
+  // factors likewise; scopes hold variable numbers.
   Column<std::uint64_t> topology_variable_begin;
   Column<std::uint64_t> topology_factor_begin;
   Column<std::uint32_t> topology_variable_template;
@@ -187,7 +186,8 @@ class Dataset {
 
   /// Bytes held by columns and topologies.
   std::uint64_t memory_bytes() const;
-  /// A number that depends on every template and every column; equal data has equal fingerprints.
+  /// A number that depends on what training sees: every template's shape and every column but the names of
+  /// states, inputs and examples. Equal data has equal fingerprints.
   std::uint64_t fingerprint() const { return fingerprint_; }
   /// Whether every variable of every example has a label.
   bool fully_labelled() const { return fully_labelled_; }

@@ -25,7 +25,8 @@ class IoError : public Error {
   using Error::Error;
 };
 
-/// The library caught itself in a contradiction, such as a duality gap below zero beyond rounding. A bug, never the caller's fault.
+/// The library caught itself in a contradiction, such as a duality gap
+/// below zero beyond rounding. A bug, never the caller's fault.
 class InternalError : public Error {
  public:
   using Error::Error;

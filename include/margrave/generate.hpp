@@ -1,5 +1,6 @@
-// Synthetic problems of the papers. Equal options give equal bits. `model_seed` names the distribution and
-// `seed` the sample from it: a held-out set has the same `model_seed` and another `seed`.
+// Synthetic problems of the papers. `model_seed` names the distribution and `seed` the sample from it: a
+// held-out set has the same `model_seed` and another `seed`. Equal options give equal data, to the bit where
+// the C library's exponentials, logarithms and cosines are the same.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,10 @@ struct PottsOptions {
   std::uint64_t seed = 1;
 };
 
-/// 003 §5.1: chains whose first `relevant` inputs come in groups of correlated copies (a standard normal per
-/// group and position, each copy with its own Gaussian noise), all other inputs standard normal. The CRF has
-/// N(0, 1) weights on relevant inputs and on transitions, zero elsewhere; labels by 200 Gibbs sweeps from a
-/// random start.
+/// 003 §5.1: chains whose first `relevant` inputs come in groups of correlated copies
+/// (a standard normal per group and position, each copy with its own Gaussian noise),
+/// all other inputs standard normal. The CRF has N(0, 1) weights on relevant inputs
+/// and on transitions, zero elsewhere; labels by 200 Gibbs sweeps from a random start.
 struct SequenceOptions {
   std::uint64_t examples = 1000;
   std::uint32_t length = 8, states = 2, inputs = 100, relevant = 30, group = 3;

@@ -25,8 +25,8 @@ struct TemplateInspection {
   std::uint64_t labels_never_seen = 0;      ///< order 1: states that no labelled variable has
   std::uint64_t inputs = 0;
   std::uint64_t unused_inputs = 0;  ///< zero in every input vector
-  std::uint64_t constant_inputs =
-      0;  ///< the same non-zero number in every vector (the bias is one); 0 below two vectors
+  /// The same non-zero number in every vector (the bias is one); 0 below two vectors.
+  std::uint64_t constant_inputs = 0;
 };
 
 struct Inspection {
@@ -51,8 +51,7 @@ struct Inspection {
   std::uint64_t weight_bytes = 0;    ///< one weight vector
   std::uint64_t marginal_bytes = 0;  ///< one double per joint state of every clique of every example
   std::uint64_t message_bytes = 0;   ///< one double per factor, variable in it and state
-  double oracle_flops =
-      0;  ///< floating-point operations of one pass of scores and max-product over all examples
+  double oracle_flops = 0;           ///< operations of one pass of scores and max-product over all examples
 };
 
 Inspection inspect(const Dataset& data);

@@ -38,10 +38,10 @@ struct DataFile {
   std::vector<std::string> warnings;  ///< each with its place; at most a few dozen, then a count
 };
 
-/// Reads a data file, plain or gzip. With `templates` (a model's), the data must fit them: inputs that the
-/// model has no name for are dropped with a warning, unknown labels and templates are errors. Throws
-/// InputError with file, line and column, or IoError; UsageError for options that do not belong to the
-/// format.
+/// Reads a data file, plain or gzip. With `templates` (a model's), the data must
+/// fit them: inputs that the model has no name for are dropped with a warning,
+/// unknown labels and templates are errors. Throws InputError with file, line and
+/// column, or IoError; UsageError for options that do not belong to the format.
 DataFile read_data(const std::string& path, const ReadOptions& options,
                    const TemplateSet* templates = nullptr);
 

@@ -4,6 +4,7 @@
 #include "margrave/dataset.hpp"
 #include "margrave/error.hpp"
 #include "margrave/generate.hpp"
+#include "margrave/inspect.hpp"
 #include "margrave/io.hpp"
 #include "margrave/model.hpp"
 #include "margrave/options.hpp"

@@ -15,8 +15,8 @@
 
 namespace margrave {
 
-/// A dual point as weighted labellings per example: enough to recompute w and the dual bound without any
-/// solver.
+/// A dual point as weighted labellings per example: enough
+/// to recompute w and the dual bound without any solver.
 struct Certificate {
   std::uint64_t fingerprint = 0;           ///< of the training data
   std::vector<std::uint64_t> atom_begin;   ///< examples + 1
@@ -47,9 +47,9 @@ void save_model(const Model& model, const std::string& path);
 /// Throws InputError for foreign, truncated or corrupt files, saying which; IoError where it cannot be read.
 Model load_model(const std::string& path);
 
-/// Whether data with these templates can be scored by the model: same templates in the same order, with the
-/// same states, inputs and weight rows. Throws InputError saying what differs; `file` (the data's) goes into
-/// the message.
+/// Whether data with these templates can be scored by the model: same templates
+/// in the same order, with the same states, inputs and weight rows. Throws
+/// InputError saying what differs; `file` (the data's) goes into the message.
 void require_compatible(const Model& model, const TemplateSet& templates, const std::string& file = {});
 
 struct DumpOptions {

@@ -18,8 +18,8 @@ enum class Regularizer : std::uint8_t { l2, l1 };
 enum class Inference : std::uint8_t { automatic, exact, lp, msd };
 enum class Mode : std::uint8_t { deterministic, async };
 
-/// A named member of an options struct. `low` and `high` bound numbers; `choices` lists an enum's names in
-/// order.
+/// A named member of an options struct. `low` and `high`
+/// bound numbers; `choices` lists an enum's names in order.
 template <class Struct, class T>
 struct Field {
   std::string_view name;
@@ -35,15 +35,15 @@ enum class Steps : std::uint8_t { pairwise, away, plain };
 /// What is kept per example: a few label sequences with weights, or marginals (plain steps only).
 enum class Representation : std::uint8_t { labellings, marginals };
 
-/// Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013; pairwise steps and gap sampling: Osokin et al.
-/// 2016).
+/// Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013;
+/// pairwise steps and gap sampling: Osokin et al. 2016).
 struct BcfwOptions {
   Steps steps = Steps::pairwise;
   Representation representation = Representation::labellings;
-  std::uint32_t calls_per_visit = 3;  ///< oracle calls per visit, each after following the steps of the one before
-  std::uint32_t inner_steps = 3;     ///< steps over cached labellings per visit
-  std::uint32_t cached_passes = 20;  ///< at most this many passes without oracle per oracle pass
-  std::uint32_t batch = 32;          ///< examples per frozen weight vector in deterministic mode
+  std::uint32_t calls_per_visit = 3;  ///< most oracle calls per visit of an example
+  std::uint32_t inner_steps = 3;      ///< steps over cached labellings per visit
+  std::uint32_t cached_passes = 20;   ///< at most this many passes without oracle per oracle pass
+  std::uint32_t batch = 32;           ///< examples per frozen weight vector in deterministic mode
   bool gap_sampling = true;
   bool averaging = false;
 
@@ -80,7 +80,7 @@ using SolverOptions = std::variant<AutoSolver, BcfwOptions>;
 /// P(w) = λ/2·|w|² + (1/M)·Σ H_m(w). Give λ or C, not both; λ = 1/(C·M).
 struct TrainOptions {
   Loss loss = Loss::hinge;
-  double gamma = 0;
+  double gamma = 0;  ///< smoothing of the hinge, temperature of the log loss
   Hamming hamming = Hamming::normalized;
   Regularizer regularizer = Regularizer::l2;
   std::optional<double> lambda;  ///< 0.01 where neither is given
@@ -96,7 +96,7 @@ struct TrainOptions {
   Mode mode = Mode::deterministic;
   std::uint64_t seed = 1;
 
-  std::string checkpoint;   ///< file written at every evaluation and at the end; empty: none
+  std::string checkpoint;   ///< written after evaluations, every few seconds at most, and at the end
   std::string resume;       ///< checkpoint to continue, bit for bit
   std::string warm_start;   ///< checkpoint whose dual point starts this run, whatever its λ
   bool certificate = true;  ///< keep the dual point in the model, for `certify`

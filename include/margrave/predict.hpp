@@ -11,6 +11,7 @@
 
 namespace margrave {
 
+/// How predict() works.
 struct PredictOptions {
   Inference inference = Inference::automatic;
   bool marginals = false;
@@ -43,8 +44,8 @@ struct Losses {
 Losses evaluate(const Model& model, const Dataset& data, const PredictOptions& options = {});
 Losses losses(const Dataset& data, const std::vector<Prediction>& predictions);
 
-/// How well one label is found: a state of a variable template, or state 1 alone where every variable is
-/// binary.
+/// How well one label is found: a state of a variable
+/// template, or state 1 alone where every variable is binary.
 struct LabelScore {
   std::string label;
   std::uint64_t true_positive = 0, false_positive = 0, false_negative = 0;
@@ -61,8 +62,8 @@ struct CertifiedBounds {
   double primal = 0;
   std::optional<double> dual;
   double weight_distance = 0;  ///< largest |w − w(certificate)|
-  double infeasibility = 0;    ///< largest distance of an example's weights from the simplex, before they
-                               ///< were normalised
+  /// Largest distance of an example's weights from the simplex, before they were normalised.
+  double infeasibility = 0;
 
   std::optional<double> gap() const {
     if (!dual) return std::nullopt;

@@ -1,5 +1,5 @@
-// A file that appears whole or not at all: written to a temporary beside it, synced, renamed, directory
-// synced.
+// A file that appears whole or not at all: written to a
+// temporary beside it, synced, renamed, directory synced.
 #pragma once
 
 #include <cstddef>

@@ -38,8 +38,8 @@ class Buffer {
   // At least n elements, uninitialised after growth.
   T* reserve(std::size_t n) {
     if (n > capacity_) {
-      release();
       const std::size_t grown = std::max(n, capacity_ + capacity_ / 2);
+      release();
       data_ = static_cast<T*>(::operator new (grown * sizeof(T), std::align_val_t{cache_line}));
       capacity_ = grown;
     }
@@ -56,6 +56,7 @@ class Buffer {
   void release() {
     if (data_ != nullptr) ::operator delete (data_, std::align_val_t{cache_line});
     data_ = nullptr;
+    capacity_ = 0;
   }
   T* data_ = nullptr;
   std::size_t capacity_ = 0;

@@ -1,7 +1,10 @@
 // Layout, all numbers little-endian:
-//   header, 64 bytes: magic, byte-order mark, layout, kind, version, file size, number of sections, CRC-32 of
-//   header and table table, 64 bytes per section: name (zero-padded), offset, size, CRC-32 sections, in table
-//   order, each at the next multiple of 64; the gaps are zero
+//
+//   header    64 bytes: magic, byte-order mark, layout, kind, version, file size, number of sections,
+//             CRC-32 of header and table
+//   table     64 bytes per section: name (zero-padded), offset, size, CRC-32
+//   sections  in table order, each at the next multiple of 64; the gaps are zero
+//
 // Nothing in the file is free: every byte is checked by a checksum, by the layout, or by being zero.
 #include "base/container.hpp"
 

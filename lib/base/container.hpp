@@ -16,8 +16,8 @@ namespace margrave {
 
 enum class FileKind : std::uint32_t { dataset = 1, model = 2, checkpoint = 3 };
 
-// Collects sections, then writes them at once: temporary, fsync, rename. The bytes must live until write()
-// returns.
+// Collects sections, then writes them at once: temporary,
+// fsync, rename. The bytes must live until write() returns.
 class SectionWriter {
  public:
   SectionWriter(FileKind kind, std::uint32_t version) : kind_(kind), version_(version) {}
@@ -59,8 +59,8 @@ class SectionFile {
   std::span<const T> array(std::string_view name) const {
     const auto bytes = section(name);
     check_multiple(name, bytes.size(), sizeof(T));
-    return {reinterpret_cast<const T*>(bytes.data()),
-            bytes.size() / sizeof(T)};  // sections are 64-byte aligned
+    // Sections are 64-byte aligned.
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
 
  private:

@@ -41,8 +41,8 @@ struct Kernels {
   // out[b] = max_a value[a] + table[a·stride + b], b < width. A NaN is skipped.
   void (*max_plus)(const double* value, std::size_t rows, const double* table, std::size_t stride,
                    std::size_t width, double* out);
-  // One Viterbi position: best[b] = max_a value[a] + table[a·stride + b] and out[b] = best[b] + node[b], b <
-  // width.
+  // One Viterbi position: best[b] = max_a value[a] +
+  // table[a·stride + b] and out[b] = best[b] + node[b], b < width.
   void (*max_plus_node)(const double* value, std::size_t rows, const double* table, std::size_t stride,
                         std::size_t width, const double* node, double* best, double* out);
   // The first a < rows with value[a] + column[a·stride] = target, or 0 where there is none. With a target

@@ -114,8 +114,8 @@ void sum_product_transposed(const double* value, size_t rows, const double* tabl
   }
 }
 
-// Rows are stored whole where the next row follows and overwrites what lies beyond `width`; the last ones
-// exactly.
+// Rows are stored whole where the next row follows and
+// overwrites what lies beyond `width`; the last ones exactly.
 struct PairBlock {
   const double* left;
   const double* table;

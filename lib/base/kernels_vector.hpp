@@ -1,6 +1,6 @@
-// The vector type that kernels_impl.cpp is written in: one definition per instruction set, everything with
-// internal linkage, because the same names stand for different code in every translation unit that includes
-// this.
+// The vector type that kernels_impl.cpp is written in: one definition per
+// instruction set, everything with internal linkage, because the same names
+// stand for different code in every translation unit that includes this.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 namespace margrave {
 namespace {
 
-// A row's last vector may reach beyond padded(width) only where vectors are longer than the padding: AVX-512
-// masks it.
+// A row's last vector may reach beyond padded(width) only
+// where vectors are longer than the padding: AVX-512 masks it.
 #if defined(__AVX512F__)
 
 // (The maskz forms below: GCC 12 warns about its own header in the plain ones.)
@@ -115,8 +115,8 @@ inline double lane_sum(Vector v) { return _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpack
 
 // Any other processor: GCC's vector extension, mapped by the compiler to what there is.
 struct Tail {};
-typedef double Vector
-    __attribute__((vector_size(16)));  // NOLINT(modernize-use-using): the attribute needs it
+// NOLINTNEXTLINE(modernize-use-using): the attribute needs it
+typedef double Vector __attribute__((vector_size(16)));
 constexpr std::size_t lanes = 2;
 constexpr Tail whole = {};
 inline Tail tail_of(std::size_t /*places*/) { return {}; }

@@ -43,9 +43,15 @@ class ByteReader {
   template <class T>
   T get() {
     static_assert(std::is_trivially_copyable_v<T>);
-    T value;
-    std::memcpy(&value, take(sizeof(T)), sizeof(T));
-    return value;
+    if constexpr (std::is_same_v<T, bool>) {  // other bytes than 0 and 1 are no bool
+      const auto byte = get<std::uint8_t>();
+      if (byte > 1) fail("holds a truth value that is neither true nor false");
+      return byte == 1;
+    } else {
+      T value;
+      std::memcpy(&value, take(sizeof(T)), sizeof(T));
+      return value;
+    }
   }
   template <class T>
   std::vector<T> get_array() {

@@ -1,5 +1,5 @@
-// Chow and Liu 1968: the tree-shaped distribution closest to the data spans the edges of largest mutual
-// information.
+// Chow and Liu 1968: the tree-shaped distribution closest to
+// the data spans the edges of largest mutual information.
 #include <algorithm>
 #include <cmath>
 #include <limits>

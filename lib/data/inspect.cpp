@@ -201,8 +201,8 @@ Inspection inspect(const Dataset& data) {
   std::vector<std::uint64_t> examples_of(data.topologies(), 0);
   for (std::size_t t = 0; t < data.topologies(); ++t) costs.push_back(shape_cost(data.topology(t)));
   std::set<std::pair<std::uint64_t, std::uint64_t>> factor_runs;
-  std::set<std::pair<std::uint32_t, std::uint32_t>>
-      tables;  // factors with one template and one input share their scores
+  // Factors with one template and one input share their scores.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> tables;
   for (std::size_t m = 0; m < data.size(); ++m) {
     const FactorGraph graph = data[m];
     const Topology& top = graph.topology();

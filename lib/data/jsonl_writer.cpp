@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t block = std::size_t{1} << 18U;
 
-// Text to a file, packed by gzip on request. The gzip header carries no time, so that equal data gives equal
-// bytes.
+// Text to a file, packed by gzip on request. The gzip header
+// carries no time, so that equal data gives equal bytes.
 class TextSink {
  public:
   TextSink(const std::string& path, bool compressed) : file_(path), compressed_(compressed) {

@@ -37,8 +37,8 @@ class ByteSource {
   std::unique_ptr<Inflater> inflater_;
 };
 
-// Lines of a source, without their ends (LF or CRLF); the last one may have none. Memory follows the longest
-// line.
+// Lines of a source, without their ends (LF or CRLF); the
+// last one may have none. Memory follows the longest line.
 class LineReader {
  public:
   explicit LineReader(const std::string& path);

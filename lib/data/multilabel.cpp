@@ -263,8 +263,8 @@ Layout layout_of(const TemplateSet& templates, const std::string& path) {
   return layout;
 }
 
-// Labels that the model does not know are left out where it was trained on the most frequent ones, and
-// refused elsewhere.
+// Labels that the model does not know are left out where it was
+// trained on the most frequent ones, and refused elsewhere.
 void check_labels(const ParsedFile& file, const std::vector<std::uint32_t>& position, bool may_drop,
                   const std::string& path, Warnings& warnings) {
   std::uint64_t count = 0;

@@ -5,8 +5,8 @@
 namespace margrave {
 namespace {
 
-// from_chars reports overflow and underflow alike. Which it was shows in the exponent or, without one, in the
-// integer part.
+// from_chars reports overflow and underflow alike. Which it was
+// shows in the exponent or, without one, in the integer part.
 bool underflows(const char* begin, const char* end) {
   const char* exponent = std::find_if(begin, end, [](char c) { return c == 'e' || c == 'E'; });
   if (exponent != end) return exponent + 1 != end && exponent[1] == '-';

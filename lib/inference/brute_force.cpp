@@ -1,5 +1,5 @@
-// Enumerates all labellings: the yardstick of every other oracle. Scores are recomputed from scratch for each
-// labelling.
+// Enumerates all labellings: the yardstick of every other
+// oracle. Scores are recomputed from scratch for each labelling.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -43,8 +43,8 @@ Exponentials exponentiate(const double* table, std::size_t rows, std::size_t col
   return {shift, true};
 }
 
-// The exponentials of each step's table: computed once per distinct table, and the shared one kept from call
-// to call.
+// The exponentials of each step's table: computed once per
+// distinct table, and the shared one kept from call to call.
 class ExponentialTables {
  public:
   ExponentialTables(const Topology& top, const TreePlan& plan, const Potentials& potentials, Scratch& scratch)
@@ -174,8 +174,8 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
     log_partition += shift + std::log(c);
   }
 
-  // P of the position at hand lives in the marginals; `line` holds r, and is followed by room for P of the
-  // next position.
+  // P of the position at hand lives in the marginals; `line`
+  // holds r, and is followed by room for P of the next position.
   double* below = line + row;
   const TreeStep& last = plan.steps[length - 1];
   std::copy_n(alphas + (length - 1) * row, top.states[last.variable],

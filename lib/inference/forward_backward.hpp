@@ -7,10 +7,10 @@
 
 namespace margrave {
 
-// Marginals and log-partition along the plan of a chain (or of independent variables). Returns false, with
-// nothing promised about `marginals`, where scores spread so far that exponentials could underflow: the
-// caller then takes tree_sum_product. Uses the slots 0 to 4 of reals, slot 0 of integers, and the kept
-// exponentials.
+// Marginals and log-partition along the plan of a chain (or of independent variables).
+// Returns false, with nothing promised about `marginals`, where scores spread so far
+// that exponentials could underflow: the caller then takes tree_sum_product. Uses the
+// slots 0 to 4 of reals, slot 0 of integers, and the kept exponentials.
 bool forward_backward(const Topology& topology, const TreePlan& plan, const Potentials& potentials,
                       Scratch& scratch, std::span<double> marginals, double& log_partition);
 

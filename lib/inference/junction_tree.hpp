@@ -17,8 +17,8 @@ struct JunctionPlan {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   struct Clique {
     std::uint32_t variable = 0;
-    std::uint32_t parent =
-        none;  // clique that gets the message: that of the separator's first eliminated variable
+    // The clique that gets the message: that of the separator's first eliminated variable.
+    std::uint32_t parent = none;
     std::size_t separator_begin = 0, separator_size = 0;
     std::size_t source_begin = 0, source_size = 0;
     std::size_t columns = 1, stride = 0;  // joint states of the separator; padded
@@ -29,8 +29,8 @@ struct JunctionPlan {
   struct Source {
     bool message = false;
     std::uint32_t number = 0;
-    std::size_t score_strides = 0,
-                marginal_strides = 0;  // places in `strides`: padded score tables, plain marginal tables
+    // Places in `strides`: for padded score tables, and for plain marginal tables.
+    std::size_t score_strides = 0, marginal_strides = 0;
   };
   std::vector<Clique> cliques;  // in the order of elimination
   std::vector<std::uint32_t> separators;

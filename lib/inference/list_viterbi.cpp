@@ -1,5 +1,5 @@
-// List Viterbi (Seshadri and Sundberg 1994, parallel form): every state of every position keeps its k best
-// prefixes, sorted.
+// List Viterbi (Seshadri and Sundberg 1994, parallel form): every
+// state of every position keeps its k best prefixes, sorted.
 //
 // A prefix is named by (state before, rank there); prefixes of one state with different names are different
 // labellings, so that nothing is listed twice. Equal scores are ordered by state, then by rank, from the end

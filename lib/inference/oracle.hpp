@@ -1,5 +1,5 @@
-// Oracle: the answer to "which labelling scores best" and "what are the marginals", const and shared by all
-// workers.
+// Oracle: the answer to "which labelling scores best" and
+// "what are the marginals", const and shared by all workers.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Scratch {
   static constexpr std::size_t slots = 8;
   Buffer<double> reals[slots];
   Buffer<std::uint32_t> integers[slots];
-  // The exponentials of a shared table, kept for the examples that follow with the same table (see
-  // forward_backward.hpp).
+  // The exponentials of a shared table, kept for the examples
+  // that follow with the same table (see forward_backward.hpp).
   struct {
     Buffer<double> cells;
     TableKey key;
@@ -54,8 +54,8 @@ class Oracle {
   // fastest) and returns log Σ_y exp(score(y)).
   virtual double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                            std::span<double> marginals) const = 0;
-  // The k best labellings, best first; fewer where there are fewer. Throws UsageError where the oracle
-  // cannot.
+  // The k best labellings, best first; fewer where there
+  // are fewer. Throws UsageError where the oracle cannot.
   virtual std::vector<ScoredLabelling> k_best(const FactorGraph& graph, const Potentials& potentials,
                                               Scratch& scratch, std::size_t k) const;
 };
@@ -70,11 +70,11 @@ std::unique_ptr<Oracle> make_junction_tree_oracle(const Dataset& data, std::uint
 // Enumerates all labellings; for tests.
 std::unique_ptr<Oracle> make_brute_force_oracle(const Dataset& data,
                                                 std::uint64_t max_labellings = 1U << 24U);
-// Every factory above throws UsageError with the reason (and the first example) where the dataset's graphs do
-// not fit.
+// Every factory above throws UsageError with the reason (and
+// the first example) where the dataset's graphs do not fit.
 
-// The cheapest exact oracle for each shape in the dataset; throws UsageError with the reason where there is
-// none.
+// The cheapest exact oracle for each shape in the dataset;
+// throws UsageError with the reason where there is none.
 std::unique_ptr<Oracle> make_exact_oracle(const Dataset& data);
 
 }  // namespace margrave

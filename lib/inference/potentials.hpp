@@ -25,8 +25,8 @@ class Potentials {
   // Scores of example m at w. `version` names the weight vector: equal non-zero versions promise equal
   // weights (so that shared tables are kept); 0 promises nothing.
   void fill(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version = 0);
-  // Sets scores by hand (tests, temperatures): shapes as for `graph`, all zero, and a table of its own for
-  // every factor.
+  // Sets scores by hand (tests, temperatures): shapes as for
+  // `graph`, all zero, and a table of its own for every factor.
   void reset(const Dataset& data, const FactorGraph& graph);
 
   // Adds the Hamming term: scale·loss(i) wherever a labelled variable's state is not its label.

@@ -57,8 +57,8 @@ double tree_max_product(const Topology& top, const TreePlan& plan, const Potenti
                         Scratch& scratch, std::span<std::uint32_t> labels) {
   const Kernels& k = kernels();
   const std::size_t row = plan.row;
-  // Of each variable: its values, and the message it sent. A leaf's values are its node scores, where they
-  // are.
+  // Of each variable: its values, and the message it sent.
+  // A leaf's values are its node scores, where they are.
   double* values = scratch.reals[0].reserve(top.variables() * row);
   double* messages = scratch.reals[1].reserve(top.variables() * row);
   OrientedTables tables(top, potentials, scratch.reals[2]);
@@ -141,8 +141,8 @@ double tree_sum_product(const Topology& top, const TreePlan& plan, const Potenti
     std::copy(node, node + padded(top.states[i]), values + i * row);
   }
 
-  // Every value row is shifted to a maximum of 0 before it is sent, so that magnitudes do not grow with the
-  // tree.
+  // Every value row is shifted to a maximum of 0 before it
+  // is sent, so that magnitudes do not grow with the tree.
   CompensatedSum log_partition;
   for (const TreeStep& step : plan.steps) {
     const std::size_t rows = top.states[step.variable];

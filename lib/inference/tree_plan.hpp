@@ -32,8 +32,8 @@ struct TreePlan {
 // For chains along the path, for forests from the leaves to the lowest-numbered variable of each tree. Not
 // for general graphs.
 TreePlan plan_tree(const Topology& topology);
-// One plan per topology. Throws UsageError naming `oracle` and the first example whose structure is above
-// `most`.
+// One plan per topology. Throws UsageError naming `oracle`
+// and the first example whose structure is above `most`.
 std::vector<TreePlan> plan_trees(const Dataset& data, Structure most, std::string_view oracle);
 // "example 7 ('a.bmp')": the first example of a topology, counted from 0 as everywhere.
 std::string first_example_of(const Dataset& data, std::size_t topology);

@@ -1,5 +1,5 @@
-// Chains and independent variables: Viterbi (1967), forward-backward with the log domain behind it, and list
-// Viterbi.
+// Chains and independent variables: Viterbi (1967),
+// forward-backward with the log domain behind it, and list Viterbi.
 #include "inference/forward_backward.hpp"
 #include "inference/list_viterbi.hpp"
 #include "inference/oracle.hpp"

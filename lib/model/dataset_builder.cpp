@@ -322,10 +322,10 @@ namespace {
 // Copies input vectors from one dataset into a builder, each once.
 class InputCopier {
  public:
-  InputCopier(const Dataset& from, DatasetBuilder& to)
-      : from_(from), to_(to), copied_(from.inputs(), absent) {}
+  InputCopier(const Dataset& from, DatasetBuilder& to) : from_(from), to_(to), copied_(from.inputs()) {}
   std::uint32_t copy(std::uint32_t number, const Template& t) {
-    if (copied_[number] != absent) return copied_[number];
+    // Templates of different lengths may share a sparse vector that only one of them would store densely.
+    if (copied_[number].length == t.inputs) return copied_[number].number;
     const InputView x = from_.input(number);
     std::uint32_t result = 0;
     switch (x.kind) {
@@ -345,14 +345,18 @@ class InputCopier {
         break;
       }
     }
-    return copied_[number] = result;
+    copied_[number] = {t.inputs, result};
+    return result;
   }
 
  private:
-  static constexpr std::uint32_t absent = ~0U;
+  struct Copy {
+    std::uint64_t length = 0;  // of the template it was last copied for; 0 before, which no template has
+    std::uint32_t number = 0;
+  };
   const Dataset& from_;
   DatasetBuilder& to_;
-  std::vector<std::uint32_t> copied_;
+  std::vector<Copy> copied_;
 };
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t max_joint_states = std::uint64_t{1} << 24U;
 constexpr std::uint64_t max_inputs = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t max_storage = std::uint64_t{1}
-                                      << 40U;  // weights; 8 TiB of doubles is beyond one machine
+// Weights; 8 TiB of doubles is beyond one machine.
+constexpr std::uint64_t max_storage = std::uint64_t{1} << 40U;
 
 std::size_t count_joint_states(const std::string& name, const std::vector<std::uint32_t>& states) {
   if (states.empty()) throw UsageError("template '" + name + "' has no variables");

@@ -11,10 +11,24 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t wave = 512;  // examples whose changes are committed together
+// Examples whose changes are committed together: so many, and fewer where they are large, because a wave's
+// masses and changes are all in memory. Nothing in the result depends on where waves end.
+constexpr std::size_t most_wave_examples = 512;
+constexpr std::uint64_t most_wave_cells = std::uint64_t{1} << 20U;
 constexpr std::size_t wave_grain = 16;
 constexpr std::size_t example_grain = 8;  // examples per block of oracle calls
 constexpr std::size_t cell_grain = 1U << 14U;
+
+// Examples in the wave that begins with `first`; at least one.
+std::size_t wave_length(const Dataset& data, std::size_t first) {
+  const std::size_t most = std::min(most_wave_examples, data.size() - first);
+  std::uint64_t cells = 0;
+  for (std::size_t k = 0; k < most; ++k) {
+    cells += data[first + k].topology().cells();
+    if (cells > most_wave_cells) return std::max<std::size_t>(k, 1);
+  }
+  return most;
+}
 
 }  // namespace
 
@@ -26,8 +40,8 @@ GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, cons
       arena_(arena),
       accumulator_(data.templates()),
       workers_(static_cast<std::size_t>(arena.threads())),
-      wave_masses_(wave),
-      wave_changes_(wave) {}
+      wave_masses_(std::min(most_wave_examples, data.size())),
+      wave_changes_(wave_masses_.size()) {}
 
 Bounds GapEvaluator::evaluate(const DualPoint& point, std::span<double> weights) {
   const Rebuilt rebuilt = rebuild(point, weights);
@@ -48,10 +62,10 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
   accumulator_.clear(arena_);
   CompensatedSum loss;
   Rebuilt result;
-  std::vector<double> losses(wave);
-  std::vector<double> infeasibility(wave);
-  for (std::size_t first = 0; first < data_.size(); first += wave) {
-    const std::size_t count = std::min(wave, data_.size() - first);
+  std::vector<double> losses(wave_masses_.size());
+  std::vector<double> infeasibility(wave_masses_.size());
+  for (std::size_t first = 0; first < data_.size();) {
+    const std::size_t count = wave_length(data_, first);
     arena_.for_each_block(count, wave_grain, [&](std::size_t begin, std::size_t end, int worker) {
       for (std::size_t k = begin; k < end; ++k) {
         wave_masses_[k].clear();
@@ -67,6 +81,7 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
       changes_.insert(changes_.end(), wave_changes_[k].begin(), wave_changes_[k].end());
     }
     accumulator_.commit(arena_, data_, changes_);
+    first += count;
   }
   accumulator_.write(arena_, objective_.weight_scale(), weights);
   result.loss = loss.value();
@@ -93,7 +108,8 @@ double GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
     double total = 0;
     double truth_mass = 0;
     const std::size_t first = at;
-    for (; at < masses.size() && masses[at].clique == a; ++at) {
+    const std::uint64_t states = top.clique_offset[a + 1] - top.clique_offset[a];
+    for (; at < masses.size() && masses[at].clique == a && masses[at].joint < states; ++at) {
       const Mass& e = masses[at];
       total += e.mass;
       infeasibility = std::max(infeasibility, -e.mass);
@@ -121,7 +137,7 @@ double GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
       below *= k;
     }
   }
-  // Masses that belong to no clique, or are out of order, were never reached.
+  // Masses that belong to no clique or joint state, or are out of order, were never reached.
   if (at != masses.size()) infeasibility = std::numeric_limits<double>::infinity();
   return loss.value();
 }

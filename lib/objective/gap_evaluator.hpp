@@ -1,9 +1,14 @@
-// GapEvaluator: the only code that computes primal, dual and gap. Parallel, and the same bits at any number
-// of threads.
+// GapEvaluator: the only code that computes primal, dual and
+// gap. Parallel, and the same bits at any number of threads.
 //
-// It trusts no solver: w is rebuilt from the dual point with compensated sums, the primal is evaluated at
-// that w by the oracle, the dual from the dual point itself, and the dual point's feasibility is measured on
-// the way.
+// It trusts no solver: w is rebuilt from the dual point with compensated
+// sums, the primal is evaluated at that w by the oracle, the dual from the
+// dual point itself, and the dual point's feasibility is measured on the way.
+//
+// What is measured is membership of the local polytope. On forests that is all there is. On graphs with
+// cycles the local polytope is larger than the set of mixtures of labellings: there D bounds the exact hinge
+// only if the dual point is such a mixture by construction, as it is for solvers over exact oracles; a point
+// that is merely locally consistent bounds the LP-relaxed hinge.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +36,8 @@ class DualPoint {
   DualPoint(const DualPoint&) = delete;
   DualPoint& operator=(const DualPoint&) = delete;
   virtual ~DualPoint() = default;
-  // The non-zero masses of all cliques of example m, grouped by clique in increasing order. Called from many
-  // threads.
+  // The non-zero masses of all cliques of example m, grouped
+  // by clique in increasing order. Called from many threads.
   virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
 };
 
@@ -48,8 +53,8 @@ class GapEvaluator {
  public:
   GapEvaluator(const Dataset& data, const Objective& objective, const Oracle& oracle, Arena& arena);
 
-  // Rebuilds w from the dual point into `weights` (data.templates().storage() long) and evaluates both bounds
-  // there.
+  // Rebuilds w from the dual point into `weights`
+  // (data.templates().storage() long) and evaluates both bounds there.
   Bounds evaluate(const DualPoint& point, std::span<double> weights);
   // P(w) at any weights.
   double primal(std::span<const double> weights);

@@ -13,7 +13,7 @@ struct Objective {
   Hamming hamming = Hamming::normalized;
   std::uint64_t examples = 0;  // M
 
-  // w = weight_scale · Σ_m Σ_α Σ_y μ_α(y) ψ_α(y)   (math.md, "Duals")
+  // w = weight_scale · Σ_m Σ_α Σ_y μ_α(y) ψ_α(y)   (notation: lib/solvers/README.md)
   double weight_scale() const { return 1.0 / (lambda * static_cast<double>(examples)); }
   double mean(double sum) const { return sum / static_cast<double>(examples); }
 
@@ -30,8 +30,8 @@ struct Objective {
   }
 };
 
-// From options: λ, or C through λ = 1/(C·M), or the default. Throws UsageError for both, or numbers that are
-// not positive.
+// From options: λ, or C through λ = 1/(C·M), or the default.
+// Throws UsageError for both, or numbers that are not positive.
 Objective make_objective(const Dataset& data, const TrainOptions& options);
 
 }  // namespace margrave

@@ -1,5 +1,5 @@
-// A small quadratic program over the simplex, by coordinate steps: maximise <g, α'> − s/2·(α'−α)ᵀQ(α'−α) over
-// the simplex.
+// A small quadratic program over the simplex, by coordinate
+// steps: maximise <g, α'> − s/2·(α'−α)ᵀQ(α'−α) over the simplex.
 //
 // It knows no graphs: α are the weights of a block's cached vertices, g the gradient at α, Q their Gram
 // matrix, s = 1/(λM).

@@ -2,6 +2,7 @@
 
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
@@ -46,11 +47,13 @@ int usable_cores() {
 }
 
 struct Arena::State {
-  explicit State(int threads)
-      : limit(tbb::global_control::max_allowed_parallelism,
-              static_cast<std::size_t>(std::max(threads, usable_cores()))),
-        arena(threads) {}
-  tbb::global_control limit;  // an arena alone never gets more threads than the machine has cores
+  explicit State(int threads) : arena(threads) {
+    // An arena alone never gets more threads than the machine has cores. Where several limits are alive, TBB
+    // takes the smallest: set one only where it is needed.
+    if (threads > usable_cores())
+      limit.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  }
+  std::optional<tbb::global_control> limit;
   tbb::task_arena arena;
 };
 
@@ -62,8 +65,7 @@ Arena::~Arena() = default;
 void Arena::for_each_block(std::size_t n, std::size_t grain,
                            FunctionRef<void(std::size_t, std::size_t, int)> body) {
   const std::size_t blocks = (n + grain - 1) / grain;
-  if (threads_ == 1 ||
-      blocks <= 1) {  // a plain loop: the parallel machinery costs nothing where it cannot help
+  if (threads_ == 1 || blocks <= 1) {  // the parallel machinery costs nothing where it cannot help
     for (std::size_t b = 0; b < blocks; ++b) body(b * grain, std::min(n, (b + 1) * grain), 0);
     return;
   }

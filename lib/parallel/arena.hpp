@@ -1,5 +1,5 @@
-// All threads of a run: one TBB arena. This folder is the only one that includes TBB, and no TBB type leaves
-// it.
+// All threads of a run: one TBB arena. This folder is the
+// only one that includes TBB, and no TBB type leaves it.
 #pragma once
 
 #include <cstddef>
@@ -43,9 +43,10 @@ class Arena {
 
   int threads() const { return threads_; }
 
-  // Runs body(begin, end, worker) over blocks of `grain` items: block b is [b·grain, (b+1)·grain). The blocks
-  // never depend on the number of threads; who runs which does. worker < threads() names the thread's slot in
-  // per-worker scratch.
+  // Runs body(begin, end, worker) over blocks of `grain` items: block b is [b·grain, (b+1)·grain). The
+  // blocks never depend on the number of threads; who runs which does. worker < threads() names the thread's
+  // slot in per-worker scratch. Not to be nested: a body that waits for an inner call may be handed another
+  // outer block meanwhile, with the same slot.
   void for_each_block(std::size_t n, std::size_t grain,
                       FunctionRef<void(std::size_t, std::size_t, int)> body);
 

@@ -1,8 +1,8 @@
-// Primal and dual bound of a model, recomputed from nothing but the data, the weights and the certificate.
-// Plain code on purpose: it shares the data structures and the exact oracle with the solvers, and nothing
-// else.
+// Primal and dual bound of a model, recomputed from nothing but the data,
+// the weights and the certificate. Plain code on purpose: it shares the
+// data structures and the exact oracle with the solvers, and nothing else.
 //
-//   w(α) = (1/(λM)) Σ_m Σ_a α_ma ψ_m(y_ma)                                   (math.md, Duals)
+//   w(α) = (1/(λM)) Σ_m Σ_a α_ma ψ_m(y_ma)                    (notation: lib/solvers/README.md)
 //   D(α) = (1/M) Σ_m Σ_a α_ma Δ_m(y_ma) − λ/2 |w(α)|²
 //   P(w) = λ/2 |w|² + (1/M) Σ_m max_y [Δ_m(y) − <w, ψ_m(y)>]
 //
@@ -101,8 +101,8 @@ DualPoint rebuild(const Model& model, const Certificate& certificate, const Data
   return point;
 }
 
-// Σ_m max_y [Δ(y) − <w, ψ(y)>]: the oracle only names the labelling, its value is added up here, clique by
-// clique.
+// Σ_m max_y [Δ(y) − <w, ψ(y)>]: the oracle only names the
+// labelling, its value is added up here, clique by clique.
 double hinge_sum(const Model& model, const Dataset& data, int threads) {
   const auto oracle = make_exact_oracle(data);
   if (!oracle->exact()) throw UsageError("these graphs have no exact oracle, so nothing can be certified");

@@ -1,5 +1,5 @@
-// What the field tables of options.hpp are good for: validation, text in and out, JSON. One piece of code for
-// every solver.
+// What the field tables of options.hpp are good for: validation,
+// text in and out, JSON. One piece of code for every solver.
 #pragma once
 
 #include <span>

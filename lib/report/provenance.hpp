@@ -1,5 +1,5 @@
-// Where a model comes from, as JSON inside the model file. No times and no thread counts: equal runs have
-// equal bytes.
+// Where a model comes from, as JSON inside the model file. No
+// times and no thread counts: equal runs have equal bytes.
 #pragma once
 
 #include <string>

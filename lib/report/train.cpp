@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "inference/oracle.hpp"
 #include "margrave/error.hpp"
@@ -43,12 +44,17 @@ Chosen choose_solver(TrainOptions options) {
     throw UsageError("this version has the l2 regularizer only: use --regularizer l2");
   if (!std::holds_alternative<AutoSolver>(options.solver)) return {options, "as asked"};
   options.solver = BcfwOptions{};
-  return {options, "hinge loss with an exact max-oracle: block-coordinate Frank-Wolfe certifies it fastest"};
+  return {options, "hinge loss with an exact max-oracle: block-coordinate Frank-Wolfe"};
 }
 
-std::unique_ptr<Solver> make_solver_for(const Problem& problem, const SolverOptions& options) {
-  return make_bcfw(problem, std::get<BcfwOptions>(options));
-}
+// One line per solver; the compiler misses what is not here.
+struct SolverMaker {
+  const Problem& problem;
+  std::unique_ptr<Solver> operator()(const BcfwOptions& options) const { return make_bcfw(problem, options); }
+  std::unique_ptr<Solver> operator()(const AutoSolver& /*options*/) const {
+    throw InternalError("no solver was chosen");
+  }
+};
 
 }  // namespace
 
@@ -64,7 +70,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   Arena arena(options.threads);
   const Problem problem{data, objective, *oracle, arena, options.mode, options.seed};
   GapEvaluator evaluator(data, objective, *oracle, arena);
-  const auto solver = make_solver_for(problem, options.solver);
+  const auto solver = std::visit(SolverMaker{problem}, options.solver);
 
   RunProgress progress;
   if (!options.warm_start.empty()) {
@@ -107,7 +113,9 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   model.gamma = options.gamma;
   model.hamming = options.hamming;
   model.provenance = provenance_json(options, report, data);
-  if (options.certificate) model.certificate = solver->certificate();
+  // After a numerical failure the weights are the last good ones, and the dual point is not theirs.
+  if (options.certificate && report.status != Status::numerical_failure)
+    model.certificate = solver->certificate();
   return result;
 }
 

@@ -1,13 +1,12 @@
-// Block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt, Pletscher 2013) for the structured hinge,
-// over any max-oracle.
+// Block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt,
+// Pletscher 2013) for the structured hinge, over any max-oracle.
 //
-// Problem: max over μ of D(μ) = (1/M) Σ <μ, Δ> − λ/2·|w(μ)|², one block μ_m per example. A visit of example
-// m:
+// Problem: max over μ of D(μ) = (1/M) Σ <μ, Δ> − λ/2·|w(μ)|², one block μ_m per example.
+// A visit of example m:
 //   1. y = argmax θ(y; w), the loss-augmented oracle; y joins the cached labellings (Algorithm 4, line 4)
-//   2. steps over the cached labellings, closed-form line searches (line 6; pairwise and away steps: Osokin
-//   et
-//      al. 2016, Algorithm 2), through the example's own Gram matrix (simplex_qp.hpp); then 1 again, at the
-//      scores these steps would make, while the block's gap is large (labelling_blocks.cpp)
+//   2. steps over the cached labellings, closed-form line searches (line 6; pairwise and away steps:
+//      Osokin et al. 2016, Algorithm 2), through the example's own Gram matrix (simplex_qp.hpp); then 1
+//      again, at the scores these steps would make, while the block's gap is large (labelling_blocks.cpp)
 //   3. along the direction found, one exact line search against the current w:
 //      length = clip01( <μ'−μ, θ> ÷ (|ψ(μ')−ψ(μ)|²/(λM)) )
 //   4. w += length/(λM)·(ψ(μ') − ψ(μ))
@@ -17,11 +16,11 @@
 // Cost of a visit: scores of the example, up to `calls_per_visit` oracle calls, O(labellings) numbers per
 // step. Memory: O(labellings · (variables + labellings)) per example; no dense vector per example.
 //
-// Shared state: w alone. Deterministic mode: steps 1-2 run in parallel for a batch against frozen w; steps
-// 3-4 follow in batch order, each against the w that the ones before left, so the dual never falls and a
-// stale direction gets a shorter step or none. Asynchronous mode: every task reads a private copy of w,
-// refreshed by relaxed loads, and adds to w atomically; an example's block belongs to the one task that
-// visits it.
+// Shared state: w alone. Deterministic mode: steps 1-2 run in parallel for a batch
+// against frozen w; steps 3-4 follow in batch order, each against the w that the ones
+// before left, so the dual never falls and a stale direction gets a shorter step or none.
+// Asynchronous mode: every task reads a private copy of w, refreshed by relaxed loads,
+// and adds to w atomically; an example's block belongs to the one task that visits it.
 //
 // Departs from the paper: averaging, where asked for, is over epochs (epoch k counts k-fold), not over steps.
 #include <algorithm>
@@ -40,8 +39,8 @@ namespace margrave {
 namespace {
 
 constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
-constexpr std::uint64_t full_pass_every =
-    5;                                      // epochs; the others sample by gap, this refreshes the estimates
+// Every so many epochs a pass visits all examples and refreshes the block gaps; the others sample by them.
+constexpr std::uint64_t full_pass_every = 5;
 constexpr double least_gain = 1e-3;         // of the epoch's gain so far: less is not worth a cached pass
 constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
 constexpr std::size_t async_block = 8;      // visits per refresh of a worker's copy of w
@@ -66,7 +65,11 @@ class Bcfw final : public Solver {
   void prepare() override {
     if (in_epoch_) return;
     blocks_->make_room(most_visits * options_.calls_per_visit);
-    level_steps();
+    for (BlockStep& step : steps_) blocks_->reserve_step(step);
+    for (BlockWorker& worker : workers_) {
+      blocks_->reserve_worker(worker);
+      blocks_->reserve_step(worker.step);
+    }
   }
 
   bool epoch(EpochControl& control) override {
@@ -144,22 +147,13 @@ class Bcfw final : public Solver {
   void warm_start(ByteReader& in) override { blocks_->restore(in); }
 
  private:
-  // The batch's slots meet different examples: what one of them needed, the others will.
-  void level_steps() {
-    const auto level = [&](auto member) {
-      std::size_t most = 0;
-      for (const BlockStep& step : steps_) most = std::max(most, (step.*member).capacity());
-      for (BlockStep& step : steps_) (step.*member).reserve(most);
-    };
-    level(&BlockStep::changes);
-    level(&BlockStep::target);
-    level(&BlockStep::before);
-    level(&BlockStep::local);
-    level(&BlockStep::moved);
-    level(&BlockStep::labels);
-  }
-
   bool asks_oracle() const { return pass_ == 0; }
+  // How much of the epoch is done when `done` of this pass is; an epoch may end before its last possible
+  // pass.
+  double epoch_fraction(double done) const {
+    const std::uint32_t passes = blocks_->has_cache() ? options_.cached_passes + 1 : 1;
+    return (pass_ + done) / passes;
+  }
 
   void begin_pass(std::uint32_t pass) {
     pass_ = pass;
@@ -188,7 +182,7 @@ class Bcfw final : public Solver {
       for (std::size_t k = 0; k < batch.size(); ++k) pass_gain_ += commit(steps_[k]);
       cursor_ += batch.size();
       const double done = static_cast<double>(cursor_) / static_cast<double>(order_.size());
-      if (!control.proceed(asks_oracle() ? done / 2 : 0.5 + done / 2)) return false;
+      if (!control.proceed(epoch_fraction(done))) return false;
     }
     return true;
   }
@@ -248,7 +242,8 @@ class Bcfw final : public Solver {
             }
           });
       round += visits.size();
-      if (!control.proceed(static_cast<double>(round) / static_cast<double>(order_.size()))) return false;
+      if (!control.proceed(epoch_fraction(static_cast<double>(round) / static_cast<double>(order_.size()))))
+        return false;
     }
     for (const double g : gain) pass_gain_ += g;
     return true;

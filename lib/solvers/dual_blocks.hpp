@@ -28,6 +28,7 @@ struct BlockStep {
   std::vector<CliqueChange> changes;  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ))
   std::vector<double> target;         // weights of the labellings at μ'
   std::vector<double> before;         // the same before the last steps
+  std::vector<double> difference;     // of the weights of the moved labellings, summing to nothing
   std::vector<LocalChange> local;     // scratch for `changes`
   std::vector<std::uint32_t> moved;   // scratch: the labellings whose weights change
   std::uint64_t oracle_calls = 0;     // counts up
@@ -48,9 +49,9 @@ struct BlockWorker {
 
 class DualBlocks : public DualPoint {
  public:
-  // Fills `step` for its example against weights `w` (named `version`, see Potentials::fill); asks the oracle
-  // or only moves over what is cached. Touches only that example's block: many threads may work on different
-  // examples.
+  // Fills `step` for its example against weights `w` (named `version`, see
+  // Potentials::fill); asks the oracle or only moves over what is cached. Touches
+  // only that example's block: many threads may work on different examples.
   virtual void propose(const double* w, std::uint64_t version, bool ask_oracle, BlockWorker& worker,
                        BlockStep& step) = 0;
   // μ += length·(μ' − μ), 0 < length ≤ 1.
@@ -59,6 +60,9 @@ class DualBlocks : public DualPoint {
   virtual bool has_cache() const = 0;
   // Room for `visits` more proposals per example before the next call.
   virtual void make_room(std::uint32_t visits) = 0;
+  // Room in a step and a worker for any proposal until the next make_room().
+  virtual void reserve_step(BlockStep& /*step*/) const {}
+  virtual void reserve_worker(BlockWorker& /*worker*/) const {}
   virtual std::optional<Certificate> certificate() const = 0;
   virtual std::uint64_t bytes() const = 0;
   virtual void save(ByteWriter& out) const = 0;

@@ -18,11 +18,12 @@ namespace margrave {
 
 namespace {
 
-constexpr double negligible = 1e-14;      // weights below are rounding
+constexpr double negligible = 1e-14;      // gaps and gradient differences below are rounding
+constexpr double empty = 1e-18;           // weights below are none
+constexpr double cancelling = 1e-13;      // part of the largest change that is left of changes that cancel
 constexpr std::uint32_t keep_unused = 2;  // labellings without weight that outlive an epoch
 constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap is this part of what it was
-constexpr double inner_accuracy =
-    1e-3;  // inner steps stop at this part of the block's first gradient difference
+constexpr double inner_accuracy = 1e-3;   // inner steps stop at this part of the first gradient difference
 
 class LabellingBlocks final : public DualBlocks {
  public:
@@ -80,7 +81,7 @@ class LabellingBlocks final : public DualBlocks {
     for (std::uint32_t k = 0; k < b.count; ++k) {
       const double weight =
           length == 1 ? step.target[k] : b.weight[k] + length * (step.target[k] - b.weight[k]);
-      b.weight[k] = weight < negligible ? 0 : weight;
+      b.weight[k] = weight < empty ? 0 : weight;
       mass += b.weight[k];
     }
     *std::max_element(b.weight, b.weight + b.count) += 1 - mass;
@@ -106,10 +107,35 @@ class LabellingBlocks final : public DualBlocks {
   }
 
   bool has_cache() const override { return options_.steps != Steps::plain; }
-  void make_room(std::uint32_t visits) override { cache_.make_room(visits, keep_unused); }
+  void make_room(std::uint32_t visits) override {
+    cache_.make_room(visits, keep_unused);
+    measure();
+  }
+  void reserve_step(BlockStep& step) const override {
+    step.target.reserve(most_labellings_);
+    step.before.reserve(most_labellings_);
+    step.moved.reserve(most_labellings_);
+    step.difference.reserve(most_labellings_);
+    step.local.reserve(most_changes_);
+    step.changes.reserve(most_changes_);
+  }
+  void reserve_worker(BlockWorker& worker) const override {
+    worker.gradient.reserve(2 * most_labellings_);
+    worker.gram.block_out.reserve(most_labellings_ + 1);
+  }
   std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
   void save(ByteWriter& out) const override { cache_.save(out); }
-  void restore(ByteReader& in) override { cache_.restore(in, problem_.data); }
+  void restore(ByteReader& in) override {
+    cache_.restore(in, problem_.data);
+    // A warm start may come from a run with another Hamming loss; after a resumed one these are the same
+    // bits.
+    for (std::size_t m = 0; m < cache_.size(); ++m) {
+      const FactorGraph g = problem_.data[m];
+      const LabellingCache::Block b = cache_.block(m);
+      for (std::uint32_t k = 0; k < b.count; ++k)
+        b.loss[k] = problem_.objective.loss(g, b.labelling(k, g.variables()));
+    }
+  }
 
   std::optional<Certificate> certificate() const override {
     Certificate c;
@@ -131,12 +157,26 @@ class LabellingBlocks final : public DualBlocks {
   }
 
  private:
+  // The largest block, and the most changes any example can ask for.
+  void measure() {
+    for (std::size_t m = 0; m < cache_.size(); ++m) {
+      const std::uint64_t capacity = cache_.block(m).capacity;
+      most_labellings_ = std::max<std::size_t>(most_labellings_, capacity);
+      const Topology& top = problem_.data[m].topology();
+      std::uint64_t changes = 0;
+      // A clique's states are listed before those that cancel are struck out.
+      for (std::size_t a = 0; a < top.cliques(); ++a)
+        changes += std::min(capacity, top.clique_offset[a + 1] - top.clique_offset[a]);
+      most_changes_ = std::max<std::size_t>(most_changes_, changes);
+    }
+  }
+
   // Moves `weight` over the block's labellings; returns the number of steps.
   std::size_t move(const LabellingCache::Block& b, double* gradient, std::uint32_t vertex,
                    double* weight) const {
     const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), weight, gradient};
-    // Labellings without mass do not count as low: the truth, say, stays far below the others once it is
-    // empty.
+    // Labellings without mass do not count as low: the truth,
+    // say, stays far below the others once it is empty.
     double high = gradient[0];
     double low = std::numeric_limits<double>::infinity();
     for (std::uint32_t k = 0; k < b.count; ++k) {
@@ -170,13 +210,27 @@ class LabellingBlocks final : public DualBlocks {
     const Topology& top = g.topology();
     step.local.clear();
     step.moved.clear();
-    for (std::uint32_t k = 0; k < b.count; ++k)
-      if (step.target[k] != from[k]) step.moved.push_back(k);
+    step.difference.clear();
+    // The differences sum to nothing: the heaviest labelling gives what the others take. Its own difference
+    // would carry the rounding of a weight close to 1, which near the optimum exceeds the slope.
+    const auto heaviest = static_cast<std::uint32_t>(std::max_element(from, from + b.count) - from);
+    double given = 0;
+    double largest = 0;
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      if (k == heaviest || step.target[k] == from[k]) continue;
+      step.moved.push_back(k);
+      step.difference.push_back(step.target[k] - from[k]);
+      given += step.difference.back();
+      largest = std::max(largest, std::abs(step.difference.back()));
+    }
     if (step.moved.empty()) return;
+    step.moved.push_back(heaviest);
+    step.difference.push_back(-given);
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
       const auto first = static_cast<std::ptrdiff_t>(step.local.size());
-      for (const std::uint32_t k : step.moved) {
-        const double change = step.target[k] - from[k];
+      for (std::size_t i = 0; i < step.moved.size(); ++i) {
+        const std::uint32_t k = step.moved[i];
+        const double change = step.difference[i];
         const auto joint = static_cast<std::uint32_t>(joint_state(top, a, b.labelling(k, top.variables())));
         const auto known = std::find_if(step.local.begin() + first, step.local.end(),
                                         [&](const LocalChange& c) { return c.joint == joint; });
@@ -187,7 +241,9 @@ class LabellingBlocks final : public DualBlocks {
         }
       }
       // Labellings that agree here cancel out.
-      const auto cancelled = [](const LocalChange& c) { return std::abs(c.coefficient) < negligible; };
+      const auto cancelled = [&](const LocalChange& c) {
+        return std::abs(c.coefficient) <= cancelling * largest;
+      };
       step.local.erase(std::remove_if(step.local.begin() + first, step.local.end(), cancelled),
                        step.local.end());
     }
@@ -197,12 +253,12 @@ class LabellingBlocks final : public DualBlocks {
   void describe(const FactorGraph& g, const LabellingCache::Block& b, BlockStep& step) const {
     const Topology& top = g.topology();
     merge_changes(g, b, b.weight, step);
-    for (const std::uint32_t k : step.moved) {
-      const double change = step.target[k] - b.weight[k];
-      const double* row = b.gram + std::size_t{k} * b.capacity;
-      step.loss_change += change * b.loss[k];
-      for (const std::uint32_t j : step.moved)
-        step.curvature += change * row[j] * (step.target[j] - b.weight[j]);
+    for (std::size_t i = 0; i < step.moved.size(); ++i) {
+      const double change = step.difference[i];
+      const double* row = b.gram + std::size_t{step.moved[i]} * b.capacity;
+      step.loss_change += change * b.loss[step.moved[i]];
+      for (std::size_t j = 0; j < step.moved.size(); ++j)
+        step.curvature += change * row[step.moved[j]] * step.difference[j];
     }
     for (const LocalChange& c : step.local)
       step.changes.push_back({top.template_of(c.clique), g.input_of(c.clique), c.joint, c.coefficient});
@@ -212,6 +268,7 @@ class LabellingBlocks final : public DualBlocks {
   BcfwOptions options_;
   FeatureGram gram_;
   LabellingCache cache_;
+  std::size_t most_labellings_ = 0, most_changes_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Blocks as marginals: μ_α for every clique, in the MarginalStore. Memory never grows, whatever vertices turn
-// up; the price is that only plain Frank-Wolfe steps are possible, because the vertices that μ is made of are
-// forgotten.
+// Blocks as marginals: μ_α for every clique, in the MarginalStore. Memory never
+// grows, whatever vertices turn up; the price is that only plain Frank-Wolfe
+// steps are possible, because the vertices that μ is made of are forgotten.
 #include <algorithm>
 
 #include "margrave/error.hpp"
@@ -66,6 +66,12 @@ class MarginalBlocks final : public DualBlocks {
 
   bool has_cache() const override { return false; }
   void make_room(std::uint32_t) override {}
+  void reserve_step(BlockStep& step) const override {
+    for (std::size_t m = 0; m < store_.size(); ++m) {
+      step.changes.reserve(store_[m].size());
+      step.labels.reserve(problem_.data[m].variables());
+    }
+  }
   std::optional<Certificate> certificate() const override { return std::nullopt; }
   std::uint64_t bytes() const override { return store_.bytes(); }
 

@@ -67,7 +67,7 @@ class Solver {
   // Everything that the next bit depends on.
   virtual void save(ByteWriter& out) const = 0;
   virtual void restore(ByteReader& in) = 0;
-  // Only the dual point, for a start at another λ: weights are λ'/λ of what they were.
+  // Only the dual point, for a start at another λ. The caller rebuilds the weights and has them adopted.
   virtual void warm_start(ByteReader& in) = 0;
 };
 

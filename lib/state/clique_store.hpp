@@ -1,5 +1,5 @@
-// MarginalStore and MessageStore: numbers per example, laid out by its cliques, one cache-line aligned run
-// per example.
+// MarginalStore and MessageStore: numbers per example, laid
+// out by its cliques, one cache-line aligned run per example.
 //
 // An example's run is written by the one task that holds the example, so no two threads share a line and
 // nothing is locked.
@@ -55,8 +55,8 @@ class MarginalStore : public CliqueStore<Real> {
   void start_at_truth(const Dataset& data);
 };
 
-// δ or ξ: one number per factor, variable of its scope and state of that variable, factor by factor in scope
-// order.
+// δ or ξ: one number per factor, variable of its scope and
+// state of that variable, factor by factor in scope order.
 template <class Real = double>
 class MessageStore : public CliqueStore<Real> {
  public:

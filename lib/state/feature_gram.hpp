@@ -41,8 +41,8 @@ class FeatureGram {
 
   FeatureGram(const Dataset& data, Arena& arena);
 
-  // out[k] = <ψ(added), ψ(known[k])> for `count` labellings stored one after the other, and out[count] =
-  // |ψ(added)|².
+  // out[k] = <ψ(added), ψ(known[k])> for `count` labellings
+  // stored one after the other, and out[count] = |ψ(added)|².
   void products(std::size_t m, const CachedLabel* added, const CachedLabel* known, std::size_t count,
                 Scratch& scratch, double* out) const;
 
@@ -64,8 +64,8 @@ class FeatureGram {
   };
   struct Shape {
     std::vector<Group> groups;
-    std::vector<std::uint32_t> group_of,
-        place_of;  // of each clique: its group and its place there; no_group without weights
+    // Of each clique: its group, no_group without weights, and its place there.
+    std::vector<std::uint32_t> group_of, place_of;
     std::uint64_t gram_cells = 0;
   };
 

@@ -104,8 +104,8 @@ std::uint32_t LabellingCache::add(std::size_t m, std::span<const std::uint32_t> 
   std::transform(labels.begin(), labels.end(), place,
                  [](std::uint32_t y) { return static_cast<CachedLabel>(y); });
   double* row = b.gram + std::size_t{at} * s.capacity;
-  // products() writes one number more than it is given labellings; a replaced row may be followed by others,
-  // so it gets the row's own place in the list (k = at) and the extra number is written last.
+  // The new labelling already stands in the list, so its own square comes out at place `at`; the one number
+  // that products() writes behind the list is not needed.
   const std::uint32_t known = s.count;
   Buffer<double>& out = scratch.block_out;
   out.reserve(known + 1U);

@@ -1,10 +1,10 @@
-// LabellingCache: the dual point of an example-wise solver as a few labellings per example with weights (the
-// plane cache).
+// LabellingCache: the dual point of an example-wise solver as
+// a few labellings per example with weights (the plane cache).
 //
-// An example's block holds its labellings a, their weights α_a (≥ 0, summing to 1), losses Δ(a) and the Gram
-// matrix Q_ab = <ψ(a), ψ(b)>. Labelling 0 is the truth (ψ = 0) and is never dropped. A block belongs to the
-// task that visits the example; growth happens between passes (make_room), so that nothing is allocated while
-// tasks run.
+// An example's block holds its labellings a, their weights α_a (≥ 0, summing to 1),
+// losses Δ(a) and the Gram matrix Q_ab = <ψ(a), ψ(b)>. Labelling 0 is the truth (ψ =
+// 0) and is never dropped. A block belongs to the task that visits the example; growth
+// happens between passes (make_room), so that nothing is allocated while tasks run.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class LabellingCache {
   std::uint64_t bytes() const;
 
   void save(ByteWriter& out) const;
-  // Everything as it was, capacities and Gram matrices included, so that a resumed run repeats the bits.
-  // Throws InputError.
+  // Everything as it was, capacities and Gram matrices included,
+  // so that a resumed run repeats the bits. Throws InputError.
   void restore(ByteReader& in, const Dataset& data);
 
  private:

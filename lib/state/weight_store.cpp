@@ -8,8 +8,8 @@
 namespace margrave {
 
 namespace {
-// Small enough that a few threads share a small model, large enough that scanning a batch per shard stays
-// cheap.
+// Small enough that a few threads share a small model,
+// large enough that scanning a batch per shard stays cheap.
 constexpr std::uint64_t least_shard = 1024;
 constexpr std::uint64_t most_shards = 64;
 constexpr std::uint64_t line = cache_line / sizeof(double);

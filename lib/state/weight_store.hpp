@@ -2,11 +2,10 @@
 //
 // A shard is a run of storage cells that starts on a cache line. Two ways in:
 //  - commit(): deterministic. Many workers, each applying *all* of a batch's changes, in index order, to the
-//  cells of its own shards. No two
-//    workers write one cell, and every cell sees its additions in one order: the same bits at any number of
-//    threads.
+//    cells of its own shards. No two workers write one cell, and every cell sees its additions in one order:
+//    the same bits at any number of threads.
 //  - add(): asynchronous. Relaxed atomic additions per cell from any thread, no locks. Readers that run
-//  beside it use load() or refresh().
+//    beside it use load() or refresh().
 #pragma once
 
 #include <algorithm>
@@ -42,8 +41,8 @@ class Shards {
   std::vector<std::uint64_t> begin_;
 };
 
-// add(cell, coefficient·x) for the inputs of a change whose cells lie in [begin, end), in increasing order of
-// cells.
+// add(cell, coefficient·x) for the inputs of a change whose
+// cells lie in [begin, end), in increasing order of cells.
 template <class Add>
 void for_each_cell_between(const Dataset& data, const CliqueChange& change, std::uint64_t begin,
                            std::uint64_t end, Add&& add);

@@ -89,7 +89,7 @@ TEST_P(Bcfw, EveryOptionSetReachesTheReferenceOptimum) {
   }
 }
 
-// math.md: multiplying Δ by s is the same as w → s·w, P → s·P, λ → λ/s.
+// By scaling: multiplying Δ by s is the same as w → s·w, P → s·P, λ → λ/s.
 TEST(Bcfw, SumHammingScalesAsTheNotationSays) {
   for (const char* name : {"explicit_rows", "loop_potts", "multilabel_minimal", "loss_weights"}) {
     SCOPED_TRACE(name);

@@ -52,8 +52,8 @@ void expect_row(const std::vector<double>& got, const std::vector<double>& wante
 struct Size {
   std::size_t width, stride, rows;
 };
-// Padded rows, rows that happen to be longer, and rows without padding (whose last one ends where the memory
-// ends).
+// Padded rows, rows that happen to be longer, and rows without
+// padding (whose last one ends where the memory ends).
 std::vector<Size> sizes() {
   std::vector<Size> all;
   for (std::size_t width = 1; width <= 40; ++width)

@@ -71,8 +71,8 @@ TEST(Inspect, ForecastsMemoryAndWork) {
   EXPECT_EQ(found.weight_bytes, data.templates().storage() * 8);
   EXPECT_EQ(found.marginal_bytes, 4U * (3 + 3 + 9) * 8U);
   EXPECT_EQ(found.message_bytes, 4U * 6U * 8U);
-  // Nodes: 2 operations per row and non-zero; one shared table of 9 rows; 2 per cell of each factor in
-  // max-product.
+  // Nodes: 2 operations per row and non-zero; one shared table
+  // of 9 rows; 2 per cell of each factor in max-product.
   EXPECT_DOUBLE_EQ(found.oracle_flops, 2.0 * 3 * (3 * (3 + 2) + 6) + 2.0 * 9 + 4 * 2.0 * 9);
 }
 

@@ -133,8 +133,8 @@ TEST(Multilabel, RefusesAFullGraphOverVeryManyLabels) {
 }
 
 TEST(ChowLiu, FindsTheTreeThatTheLabelsWereDrawnFrom) {
-  // Each label copies its parent with probability 0.9, so every edge of the tree is the strongest way out of
-  // its label.
+  // Each label copies its parent with probability 0.9, so every
+  // edge of the tree is the strongest way out of its label.
   const std::vector<std::uint32_t> parent{0, 0, 0, 1, 1, 2, 5, 5};
   Random random(3);
   std::vector<std::vector<std::uint32_t>> sets;

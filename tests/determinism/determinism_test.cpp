@@ -227,6 +227,24 @@ TEST(WarmStart, AtAnotherLambdaReachesTheSameOptimumSooner) {
   EXPECT_THROW(train(data, options), IoError);
 }
 
+TEST(WarmStart, FromAnotherHammingLossReachesTheSameOptimum) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  TrainOptions options;
+  options.gap = 1e-2;
+  options.hamming = Hamming::sum;
+  options.checkpoint = folder.file("checkpoint");
+  train(data, options);
+  options.checkpoint.clear();
+  options.hamming = Hamming::normalized;
+  options.gap = 1e-4;
+  const Report cold = train(data, options).report;
+  options.warm_start = folder.file("checkpoint");
+  const Report warm = train(data, options).report;
+  EXPECT_EQ(warm.status, Status::converged);
+  EXPECT_NEAR(warm.last.primal, cold.last.primal, 2e-4 * cold.last.primal);
+}
+
 TEST(WarmStart, FromAnotherRepresentationIsRefusedNotMisread) {
   const ScratchFolder folder;
   const Dataset data = many_chains();

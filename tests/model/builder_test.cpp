@@ -233,6 +233,22 @@ TEST(Subset, KeepsTheFeaturesOfEveryLabelling) {
   }
 }
 
+TEST(Subset, KeepsVectorsThatTemplatesOfTwoLengthsShare) {
+  // Sparse for the long template; the short one would store the same vector densely.
+  DatasetBuilder b(TemplateSet({make_template("short", {2}, 4), make_template("long", {2}, 20)}));
+  const auto shared = b.add_sparse(20, Numbers{0, 3}, Floats{2, 3});
+  b.begin_example();
+  b.add_variable(0, shared, 0);
+  b.add_variable(1, shared, 1);
+  b.end_example();
+  const Dataset data = b.finish();
+  const std::vector<std::size_t> all{0};
+  const Dataset copy = subset(data, all);
+  for_each_labelling(data[0], [&](const Labelling& y) {
+    EXPECT_EQ(features(copy, copy[0], y), features(data, data[0], y));
+  });
+}
+
 TEST(Subset, OfAllExamplesInOrderIsTheSameData) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     const Dataset data = random_problem(seed);

@@ -118,6 +118,30 @@ TEST(GapEvaluator, GivesTheSameBitsAtAnyThreadCount) {
   }
 }
 
+// Large examples are taken a few at a time: among small ones, first, in a row and last.
+TEST(GapEvaluator, AgreesWithBruteForceOnExamplesOfVeryDifferentSizes) {
+  DatasetBuilder builder(TemplateSet({make_template("small", {2}, 1), make_template("large", {800}, 1),
+                                      make_template("pair", {800, 800}, 1, WeightRows::potts)}));
+  for (const std::uint32_t large : {1U, 0U, 0U, 1U, 1U, 0U, 1U}) {
+    builder.begin_example();
+    for (std::int32_t i = 0; i < 2; ++i)
+      builder.add_variable(large, builder.add_dense(std::vector<float>{1.0F + static_cast<float>(i)}), i);
+    if (large == 1) builder.add_factor(2, builder.one(), std::vector<std::uint32_t>{0, 1});
+    builder.end_example();
+  }
+  const Dataset data = builder.finish();
+  const auto oracle = make_exact_oracle(data);
+  Arena arena(1);
+  const Mixture point(data, 3);
+  GapEvaluator evaluator(data, objective_of(data, 0.1, Hamming::normalized), *oracle, arena);
+  std::vector<double> w(data.templates().storage());
+  const Bounds bounds = evaluator.evaluate(point, w);
+  const RebuiltPoint wanted = rebuild(data, 0.1, Hamming::normalized, point.certificate);
+  for (std::size_t i = 0; i < w.size(); ++i) EXPECT_NEAR(w[i], wanted.weights[i], 1e-12);
+  EXPECT_NEAR(bounds.dual, wanted.dual, 1e-12);
+  EXPECT_LE(bounds.infeasibility, 1e-14);
+}
+
 TEST(GapEvaluator, ReportsPointsThatAreNotFeasible) {
   const Dataset data = tiny_problem("tree_mixed");
   const auto oracle = make_exact_oracle(data);
@@ -149,6 +173,7 @@ TEST(GapEvaluator, ReportsPointsThatAreNotFeasible) {
             1e-3);
   EXPECT_GE(infeasibility([](auto& mu) { mu.pop_back(); }), 1e-3);
   EXPECT_EQ(infeasibility([](auto& mu) { mu.push_back({99, 0, 1.0}); }), INFINITY);
+  EXPECT_EQ(infeasibility([](auto& mu) { mu.front().joint = 1U << 20U; }), INFINITY);
   EXPECT_EQ(infeasibility([](auto& mu) { std::swap(mu.front(), mu.back()); }), INFINITY);
   EXPECT_NEAR(infeasibility([](auto& mu) { mu.clear(); }), 1, 1e-12);
 }

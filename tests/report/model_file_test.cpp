@@ -173,8 +173,8 @@ TEST(ModelFile, RefusesEveryTruncationAndEveryChangedByte) {
   }
 }
 
-// Sections of a good file with valid checksums around changed contents: what is left when the container
-// cannot help.
+// Sections of a good file with valid checksums around changed
+// contents: what is left when the container cannot help.
 TEST(ModelFile, SurvivesAnyContentBehindValidChecksums) {
   const ScratchDirectory directory;
   constexpr std::string_view names[] = {"settings",      "templates",  "weights",     "weights.set",

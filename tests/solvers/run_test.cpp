@@ -21,8 +21,8 @@
 namespace margrave::test {
 namespace {
 
-// Every example's mass: 1 − t on the truth, t on the labelling of zeros. At t = 0 the gap is the mean of the
-// largest losses.
+// Every example's mass: 1 − t on the truth, t on the labelling
+// of zeros. At t = 0 the gap is the mean of the largest losses.
 class Segment final : public DualPoint {
  public:
   explicit Segment(const Dataset& data) : data_(data) {}

@@ -172,7 +172,7 @@ Dataset per_state_inputs() {
   return b.finish();
 }
 
-// math.md's minimal parameters: node <w_i, x>·y_i, pair w_ij·y_i·y_j, one template each, all labels joined.
+// The minimal parameters: node <w_i, x>·y_i, pair w_ij·y_i·y_j, one template each, all labels joined.
 Dataset multilabel_minimal() {
   constexpr std::uint32_t labels = 4;
   std::vector<Template> templates;

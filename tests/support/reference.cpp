@@ -170,8 +170,8 @@ DualProgram make_program(const Dataset& data, double lambda, Hamming hamming) {
   return p;
 }
 
-// Both bounds at a point of the simplices: D from its definition, P through the best labelling of each
-// example.
+// Both bounds at a point of the simplices: D from its
+// definition, P through the best labelling of each example.
 Optimum bounds_at(const DualProgram& p, VectorXd alpha) {
   alpha = alpha.cwiseMax(0.0);
   std::vector<Real> mass(p.examples, 0);
