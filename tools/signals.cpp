@@ -26,8 +26,10 @@ void catch_signals() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // `| head` closes the pipe early: no reason to lose what was learnt. The failed write is reported at the
-  // end.
+}
+
+void ignore_broken_pipes() {
+  struct sigaction action {};
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, nullptr);
 }

@@ -9,5 +9,8 @@ namespace margrave::tools {
 const std::atomic<bool>& stop_requested();
 // From now on. Before, signals have their usual effect: there is nothing to save yet.
 void catch_signals();
+// `| head` closes the pipe early: no reason to lose what was learnt. A result that could not be written is
+// reported at the end.
+void ignore_broken_pipes();
 
 }  // namespace margrave::tools

@@ -44,6 +44,8 @@ class Train {
 
   int run() {
     const TrainOptions options = flags_.options(verb_);
+    require_apart(options);
+    ignore_broken_pipes();
     for (const std::string& path : {model_path_, trace_path_, options.checkpoint}) require_writable(path);
     const Loaded loaded = data_.load(verb_, data_path_);
     const Dataset& data = loaded.file.data;
@@ -74,6 +76,21 @@ class Train {
   }
 
  private:
+  // Two outputs in one file, or an output in place of the data, are slips of the pen. A checkpoint may follow
+  // the one that is resumed.
+  void require_apart(const TrainOptions& options) const {
+    const std::pair<std::string_view, const std::string&> files[] = {
+        {"--model", model_path_}, {"--trace", trace_path_}, {"--checkpoint", options.checkpoint},
+        {"DATA", data_path_},     {"--test", test_path_},
+    };
+    constexpr std::size_t outputs = 3;
+    for (std::size_t a = 0; a < outputs; ++a)
+      for (std::size_t b = a + 1; b < std::size(files); ++b)
+        if (same_file(files[a].second, files[b].second))
+          throw UsageError(
+              fmt::format("{} and {} are one file: {}", files[a].first, files[b].first, files[a].second));
+  }
+
   // Before training, so that a wrong file is found at once.
   std::optional<Dataset> load_test(const DataFile& file) const {
     if (test_path_.empty()) return file.held_out;

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <numeric>
 
@@ -216,6 +217,17 @@ void require_writable(const std::string& path) {
     throw IoError(fmt::format("{}: cannot be written: {} is no directory", path, directory));
   if (access(directory.c_str(), W_OK | X_OK) != 0)
     throw IoError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return false;
+  struct stat first {
+  }, second{};
+  const bool exists = stat(a.c_str(), &first) == 0;
+  if (exists && !S_ISREG(first.st_mode)) return false;
+  if (exists && stat(b.c_str(), &second) == 0)
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  return std::filesystem::path(a).lexically_normal() == std::filesystem::path(b).lexically_normal();
 }
 
 std::string bytes_text(double bytes) {

@@ -115,6 +115,9 @@ CLI::Validator file_name();     // not empty, and not the `-` of other programs
 // Empty paths pass.
 void require_writable(const std::string& path);
 
+// Whether both name one file, by whatever path. Devices may be named twice; empty paths name nothing.
+bool same_file(const std::string& a, const std::string& b);
+
 // "512 kB", "1.4 GB".
 std::string bytes_text(double bytes);
 // "0.31 s", "4 min 10 s".

@@ -1,6 +1,7 @@
 #include "base/atomic_file.hpp"
 
 #include <fcntl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,15 +41,41 @@ std::string resolved(const std::string& path) {
   return real ? std::string(real.get()) : path;
 }
 
-int open_temporary(const std::string& path, std::string& name) {
+std::string temporary_name(const std::string& path) {
   static std::atomic<unsigned> counter{0};
+  return path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter.fetch_add(1));
+}
+
+int open_temporary(const std::string& path, std::string& name) {
   for (int attempt = 0; attempt < 100; ++attempt) {
-    name = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter.fetch_add(1));
+    name = temporary_name(path);
     // Exclusive creation instead of mkstemp, so that the kernel applies the umask to 0666.
     const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0 || errno != EEXIST) return descriptor;
   }
   return -1;
+}
+
+std::string folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+// A file without a name, which goes with the process whatever ends it; −1 where the file system has none.
+int open_nameless(const std::string& path) {
+  return ::access("/proc/self/fd", X_OK) == 0
+             ? ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666)
+             : -1;
+}
+
+// All bytes of one file into another that is empty.
+bool copy_bytes(int from, int to) {
+  off_t at = 0;
+  for (;;) {
+    const ssize_t sent = ::sendfile(to, from, &at, block);
+    if (sent == 0) return true;
+    if (sent < 0 && errno != EINTR) return false;
+  }
 }
 
 }  // namespace
@@ -63,14 +90,42 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
   const bool exists = ::stat(path_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) fail(path_, "write", EISDIR);
+  renames_ = true;
+  descriptor_ = open_nameless(path_);
+  if (descriptor_ < 0) name_temporary();
+  // Where the file system refuses, the default mode is as good.
+  if (exists) static_cast<void>(::fchmod(descriptor_, status.st_mode & 07777U));
+}
+
+void AtomicFile::name_temporary() {
   descriptor_ = open_temporary(path_, temporary_);
   if (descriptor_ < 0) {
     const int error = errno;
     temporary_.clear();
     fail(path_, "create", error);
   }
-  // Where the file system refuses, the default mode is as good.
-  if (exists) static_cast<void>(::fchmod(descriptor_, status.st_mode & 07777U));
+}
+
+// Gives the nameless file a name to rename from.
+void AtomicFile::link_temporary() {
+  const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const std::string name = temporary_name(path_);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      return;
+    }
+    if (errno != EEXIST) break;
+  }
+  // A file system that makes such files and then does not name them.
+  const int nameless = descriptor_;
+  struct stat status {};
+  name_temporary();
+  const bool copied = ::fstat(nameless, &status) == 0 && copy_bytes(nameless, descriptor_) &&
+                      ::fchmod(descriptor_, status.st_mode & 07777U) == 0 && ::fsync(descriptor_) == 0;
+  const int error = errno;
+  ::close(nameless);
+  if (!copied) fail(path_, "write", error);
 }
 
 AtomicFile::~AtomicFile() {
@@ -110,16 +165,15 @@ void AtomicFile::write_all(const char* data, std::size_t size) {
 
 void AtomicFile::commit() {
   flush();
-  if (!temporary_.empty() && ::fsync(descriptor_) != 0) fail(path_, "sync", errno);
+  if (renames_ && ::fsync(descriptor_) != 0) fail(path_, "sync", errno);
+  if (renames_ && temporary_.empty()) link_temporary();
   const int descriptor = descriptor_;
   descriptor_ = -1;
   if (::close(descriptor) != 0) fail(path_, "close", errno);
-  if (temporary_.empty()) return;
+  if (!renames_) return;
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "rename the temporary to it", errno);
   temporary_.clear();
-  auto directory = std::filesystem::path(path_).parent_path();
-  if (directory.empty()) directory = ".";
-  const int handle = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int handle = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (handle < 0) return;  // a directory that may be written but not read: the file itself is synced
   const int result = ::fsync(handle);
   const int error = errno;

@@ -25,9 +25,12 @@ class AtomicFile {
 
  private:
   void write_all(const char* data, std::size_t size);
-  std::string path_, temporary_;
+  void name_temporary();
+  void link_temporary();
+  std::string path_, temporary_;  // the temporary has a name only where it could not do without
   std::string pending_;
   int descriptor_ = -1;
+  bool renames_ = false;  // not a device
 };
 
 }  // namespace margrave

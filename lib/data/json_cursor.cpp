@@ -1,6 +1,7 @@
 #include "data/json_cursor.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -185,8 +186,18 @@ std::int64_t JsonCursor::integer() {
   std::int64_t value = 0;
   const auto [rest, error] = std::from_chars(at_, last, value);
   if (error == std::errc::result_out_of_range) fail("the number is too large");
-  if (error != std::errc{} || rest != last) fail("a whole number is expected here");
-  at_ = rest;
+  if (error == std::errc{} && rest != last) {
+    // JSON has one kind of number: 3.0 and 3e0 are 3. Beyond 2^53 a double is not exact.
+    constexpr double exact = 9007199254740992.0;
+    double real = 0;
+    if (std::from_chars(at_, last, real).ec != std::errc{} || !(std::abs(real) <= exact) ||
+        real != std::trunc(real))
+      fail("a whole number is expected here");
+    value = static_cast<std::int64_t>(real);
+  } else if (error != std::errc{}) {
+    fail("a whole number is expected here");
+  }
+  at_ = last;
   return value;
 }
 

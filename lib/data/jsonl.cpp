@@ -3,10 +3,11 @@
 // Beside the keys of the documentation, a template of the header may carry "state_names" and "input_names".
 // Unknown keys are skipped with a warning. An example is parsed whole before it goes to the builder, because
 // keys may come in any order.
-#include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "data/json_cursor.hpp"
@@ -21,6 +22,32 @@ void skip_unknown(JsonCursor& json, std::string_view key, Warnings& warnings) {
   warnings.add(json.reader().place(json.here()), "unknown key " + quoted(key) + " is skipped");
   json.skip_value();
 }
+
+// The known keys of one object, each at most once: which of two values would be meant?
+template <std::size_t Count>
+class Keys {
+ public:
+  Keys(JsonCursor& json, const std::string_view (&known)[Count]) : json_(json), known_(known) {}
+  // To be called first for every member.
+  void note(std::string_view key) {
+    for (std::size_t n = 0; n < Count; ++n) {
+      if (known_[n] != key) continue;
+      if (seen_[n]) json_.fail(quoted(key) + " is given twice");
+      seen_[n] = true;
+    }
+  }
+
+ private:
+  JsonCursor& json_;
+  const std::string_view (&known_)[Count];
+  std::array<bool, Count> seen_{};
+};
+
+constexpr std::string_view template_keys[] = {"states", "inputs", "weights", "state_names", "input_names"};
+constexpr std::string_view header_keys[] = {"format", "version", "templates"};
+constexpr std::string_view example_keys[] = {"id", "variables", "factors"};
+constexpr std::string_view variable_keys[] = {"template", "label", "loss", "x"};
+constexpr std::string_view factor_keys[] = {"template", "variables", "x"};
 
 // An integer in [low, high].
 std::int64_t integer_between(JsonCursor& json, std::int64_t low, std::int64_t high, const char* what) {
@@ -40,9 +67,10 @@ Template parse_template(JsonCursor& json, const std::string& name, Warnings& war
   std::vector<std::int32_t> rows;
   std::vector<std::string> state_names;
   std::vector<std::string> input_names;
+  Keys keys(json, template_keys);
   json.object([&](std::string_view key) {
+    keys.note(key);
     if (key == "states") {
-      states.clear();
       json.array([&] {
         states.push_back(static_cast<std::uint32_t>(integer_between(json, 1, 1 << 24, "a number of states")));
       });
@@ -55,7 +83,7 @@ Template parse_template(JsonCursor& json, const std::string& name, Warnings& war
         json.object([&](std::string_view inner) {
           if (inner != "rows")
             json.fail("weights must be \"full\", \"potts\", \"equal\" or {\"rows\":[...]}");
-          rows.clear();
+          if (!rows.empty()) json.fail("\"rows\" is given twice");
           json.array([&] {
             rows.push_back(static_cast<std::int32_t>(
                 integer_between(json, -1, std::numeric_limits<std::int32_t>::max(), "a row")));
@@ -69,10 +97,8 @@ Template parse_template(JsonCursor& json, const std::string& name, Warnings& war
         json.fail(at, "weights must be \"full\", \"potts\", \"equal\" or {\"rows\":[...]}");
       kind = text == "full" ? WeightRows::full : text == "potts" ? WeightRows::potts : WeightRows::equal;
     } else if (key == "state_names") {
-      state_names.clear();
       json.array([&] { state_names.emplace_back(json.string()); });
     } else if (key == "input_names") {
-      input_names.clear();
       json.array([&] { input_names.emplace_back(json.string()); });
     } else {
       skip_unknown(json, key, warnings);
@@ -99,7 +125,10 @@ TemplateSet parse_header(JsonCursor& json, Warnings& warnings) {
   bool has_version = false;
   const char* templates_at = begin;
   std::vector<Template> templates;
+  std::unordered_set<std::string> names;
+  Keys keys(json, header_keys);
   json.object([&](std::string_view key) {
+    keys.note(key);
     const char* at = json.here();
     if (key == "format") {
       if (json.string() != "margrave-jsonl") json.fail(at, "the format must be \"margrave-jsonl\"");
@@ -112,11 +141,9 @@ TemplateSet parse_header(JsonCursor& json, Warnings& warnings) {
       has_version = true;
     } else if (key == "templates") {
       templates_at = at;
-      templates.clear();
       json.object([&](std::string_view name) {
         const char* template_at = json.here();
-        if (std::any_of(templates.begin(), templates.end(),
-                        [&](const Template& t) { return t.name == name; }))
+        if (!names.emplace(name).second)
           json.fail(template_at, "template " + quoted(name) + " is given twice");
         templates.push_back(parse_template(json, std::string(name), warnings));
       });
@@ -145,14 +172,14 @@ class ExampleParser {
   void parse(JsonCursor& json) {
     clear();
     const char* begin = json.here();
+    Keys keys(json, example_keys);
     json.object([&](std::string_view key) {
+      keys.note(key);
       if (key == "id") {
         id_ = json.string();
       } else if (key == "variables") {
-        variables_.clear();
         json.array([&] { parse_variable(json); });
       } else if (key == "factors") {
-        factors_.clear();
         json.array([&] { parse_factor(json); });
       } else {
         skip_unknown(json, key, warnings_);
@@ -208,7 +235,9 @@ class ExampleParser {
   void parse_variable(JsonCursor& json) {
     Variable variable;
     const char* begin = json.here();
+    Keys keys(json, variable_keys);
     json.object([&](std::string_view key) {
+      keys.note(key);
       if (key == "template") {
         variable.block = parse_block(json);
       } else if (key == "label") {
@@ -241,7 +270,9 @@ class ExampleParser {
   void parse_factor(JsonCursor& json) {
     Factor factor;
     const char* begin = json.here();
+    Keys keys(json, factor_keys);
     json.object([&](std::string_view key) {
+      keys.note(key);
       if (key == "template") {
         factor.block = parse_block(json);
       } else if (key == "variables") {

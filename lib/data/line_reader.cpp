@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t packed_block = std::size_t{1} << 18U;
 constexpr std::size_t text_block = std::size_t{1} << 20U;
+constexpr std::size_t longest_line = std::size_t{1} << 30U;
 constexpr int gzip_window = 15 + 16;  // the largest window, gzip wrapper
 
 [[noreturn]] void io_fail(const std::string& path, const char* what, int error) {
@@ -122,6 +123,9 @@ bool LineReader::fill() {
     end_ -= begin_;
     begin_ = 0;
   }
+  // /dev/zero, or a small gzip file that unpacks to nothing but zeros, would fill the memory.
+  if (end_ >= longest_line)
+    throw InputError({path(), line_number_ + 1, 0}, "a line of more than 2^30 bytes: is this a text file?");
   // Doubling keeps the copying proportional to the line, however long it is.
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   const std::size_t got = source_.read(buffer_.data() + end_, buffer_.size() - end_);

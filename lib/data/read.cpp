@@ -79,6 +79,8 @@ DataFile read_data(const std::string& path, const ReadOptions& options, const Te
     check_options(options, file.format);
     result = read_mgd(path, made_by);
   } else {
+    if (is_container(path))
+      throw InputError({path, 0, 0}, "is a binary file of margrave, not " + options.format + " data");
     LineReader reader(path);
     file.format = options.format == "auto" ? detect(reader) : options.format;
     check_options(options, file.format);

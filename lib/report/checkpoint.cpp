@@ -1,6 +1,7 @@
 #include "report/checkpoint.hpp"
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/container.hpp"
@@ -25,6 +26,31 @@ std::string options_key(TrainOptions options) {
 
 std::string_view text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// "lambda 0.1 then, 0.2 now; seed …": what differs between two sets of options.
+std::string differences(std::string_view then, std::string_view now) {
+  const auto before = nlohmann::json::parse(then, nullptr, false), after = nlohmann::json::parse(now);
+  if (!before.is_object()) return "they cannot be read";
+  const nlohmann::json old_fields = before.flatten(), new_fields = after.flatten();
+  nlohmann::json all = old_fields;
+  all.update(new_fields);
+  std::string text;
+  const auto shown = [](const nlohmann::json& fields, const std::string& key) {
+    return fields.contains(key) ? fields[key].dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)
+                                : std::string("absent");
+  };
+  for (const auto& field : all.items()) {
+    const std::string &key = field.key(), old_value = shown(old_fields, key),
+                      new_value = shown(new_fields, key);
+    if (old_value == new_value) continue;
+    if (!text.empty()) text += "; ";
+    text += key.substr(key.rfind('/') + 1);
+    text += " " + old_value;
+    text += " then, " + new_value;
+    text += " now";
+  }
+  return text.empty() ? "they are written in another way" : text;
 }
 
 std::shared_ptr<const SectionFile> open_for(const std::string& path, const Dataset& data) {
@@ -65,8 +91,8 @@ RunProgress resume_checkpoint(const std::string& path, const Dataset& data, cons
   const std::string key = options_key(options);
   if (text(file->section("options")) != key) {
     throw InputError({path}, "this checkpoint was made with other options: " +
-                                 std::string(text(file->section("options"))) + " then, " + key +
-                                 " now (--warm-start takes the dual point alone)");
+                                 differences(text(file->section("options")), key) +
+                                 "\n  --warm-start takes the dual point alone");
   }
   ByteReader state(file->section("state"), path);
   solver.restore(state);

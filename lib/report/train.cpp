@@ -60,7 +60,8 @@ struct SolverMaker {
 
 TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& hooks) {
   validate(given);
-  const auto [options, reason] = choose_solver(given);
+  const Chosen chosen = choose_solver(given);
+  const TrainOptions& options = chosen.options;
   const Objective objective = make_objective(data, options);
   if (!data.fully_labelled())
     throw UsageError(
@@ -91,7 +92,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   report.status = outcome.status;
   report.solver = solver->name();
   report.oracle = oracle->name();
-  report.reason = outcome.reason.empty() ? reason : outcome.reason;
+  report.reason = outcome.reason.empty() ? chosen.reason : outcome.reason;
   report.relaxation = oracle->exact() ? Relaxation::exact : Relaxation::local_polytope;
   if (!outcome.trace.empty()) report.last = outcome.trace.back();
   report.trace = std::move(outcome.trace);

@@ -177,7 +177,7 @@ class LabellingBlocks final : public DualBlocks {
     const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), weight, gradient};
     // Labellings without mass do not count as low: the truth,
     // say, stays far below the others once it is empty.
-    double high = gradient[0];
+    double high = -std::numeric_limits<double>::infinity();
     double low = std::numeric_limits<double>::infinity();
     for (std::uint32_t k = 0; k < b.count; ++k) {
       high = std::max(high, gradient[k]);

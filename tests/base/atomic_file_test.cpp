@@ -1,7 +1,11 @@
 #include "base/atomic_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): raise with POSIX numbers
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iterator>
@@ -38,6 +42,25 @@ TEST(AtomicFile, KeepsTheOldContentWhenAbandoned) {
     file.write(std::string_view("new"));
     file.flush();
   }
+  EXPECT_EQ(slurp(path), "old");
+  EXPECT_EQ(files_in(folder), 1U);
+}
+
+TEST(AtomicFile, GoesWithTheProcessThatIsKilled) {
+  const ScratchFolder folder;
+  const int nameless = ::open(folder.path().c_str(), O_TMPFILE | O_RDWR, 0600);
+  if (nameless < 0) GTEST_SKIP() << "this file system has no files without names";
+  ::close(nameless);
+  const std::string path = folder.write("a", "old");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile file(path);
+    file.write(std::string(3U << 20U, 'x'));
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(slurp(path), "old");
   EXPECT_EQ(files_in(folder), 1U);
 }

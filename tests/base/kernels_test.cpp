@@ -20,10 +20,6 @@ constexpr double guard = -12345.0;
 
 class KernelsOf : public ::testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    k_ = kernels_for(GetParam());
-    if (k_ == nullptr) GTEST_SKIP() << "this machine does not run " << GetParam();
-  }
   std::vector<double> numbers(std::size_t n, double scale = 1) {
     std::vector<double> x(n);
     for (double& v : x) v = scale * random_.normal();
@@ -34,9 +30,16 @@ class KernelsOf : public ::testing::TestWithParam<const char*> {
     for (float& v : x) v = static_cast<float>(random_.normal());
     return x;
   }
-  const Kernels* k_ = nullptr;
+  const Kernels* k_ = kernels_for(GetParam());
   Random random_{41};
 };
+
+// The instruction sets that this machine runs; baseline is always one.
+std::vector<const char*> runnable() {
+  std::vector<const char*> names{"baseline", "avx2", "avx512"};
+  std::erase_if(names, [](const char* name) { return kernels_for(name) == nullptr; });
+  return names;
+}
 
 // The results of a row kernel in [0, width), and nothing written beyond padded(width) (or width where rows
 // are not padded).
@@ -308,7 +311,7 @@ TEST_P(KernelsOf, ResultsDoNotDependOnAddresses) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isa, KernelsOf, ::testing::Values("baseline", "avx2", "avx512"),
+INSTANTIATE_TEST_SUITE_P(Isa, KernelsOf, ::testing::ValuesIn(runnable()),
                          [](const auto& isa) { return std::string(isa.param); });
 
 TEST(Kernels, BaselineIsAlwaysThereAndUnknownNamesAreNot) {

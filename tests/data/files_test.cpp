@@ -86,6 +86,9 @@ TEST(ReadData, RecognisesFormatsByContent) {
   EXPECT_EQ(cached.format, "mgd");
   EXPECT_EQ(cached.read.format, "multilabel") << "a model must know how new data is read";
   expect_input_error(gzipped(slurp(folder.file("b"))), {}, 0, 0, "mapped");
+  ReadOptions text;
+  text.format = "jsonl";
+  expect_input_error(slurp(folder.file("b")), text, 0, 0, "binary file of margrave");
 }
 
 TEST(ReadData, TellsMissingFilesFoldersAndWrongOptionsApart) {

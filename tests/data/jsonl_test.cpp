@@ -120,7 +120,8 @@ TEST(Jsonl, NamesThePlaceOfWhatIsWrong) {
   expect_input_error(variable(R"({"template":"some","label":2})"), options, 2, 42, "out of range");
   expect_input_error(variable(R"({"template":"some","label":-1})"), options, 2, 42, "out of range");
   expect_input_error(variable(R"({"template":"some","label":1.5})"), options, 2, 42, "whole number");
-  expect_input_error(variable(R"({"template":"some","label":1e12})"), options, 2, 42, "whole number");
+  expect_input_error(variable(R"({"template":"some","label":1e12})"), options, 2, 42, "out of range");
+  expect_input_error(variable(R"({"template":"some","label":1e300})"), options, 2, 42, "whole number");
   expect_input_error(variable(R"({"template":"some","label":99999999999999999999})"), options, 2, 42,
                      "too large");
   expect_input_error(variable(R"({"template":"node","label":1})"), options, 2, 15, "\"x\" is missing");
@@ -163,6 +164,28 @@ TEST(Jsonl, NamesThePlaceOfWhatIsWrong) {
   expect_input_error(example("{\"id\":\"\xff\"}"), options, 2, 8, "UTF-8");
   expect_input_error(example("{\"id\":\"\\ud800\"}"), options, 2, 8, "surrogate");
   expect_input_error(example("{\"a\":" + std::string(100000, '[')), options, 2, 70, "deeper");
+}
+
+TEST(Jsonl, TakesAWholeNumberHoweverItIsWritten) {
+  for (const char* label : {"2", "2.0", "2e0", "0.2E1", "20e-1"}) {
+    const DataFile file =
+        read_text(header + R"({"variables":[{"template":"node","x":[0,0,0,0],"label":)" + label + "}]}");
+    EXPECT_EQ(file.data[0].label(0), 2) << label;
+  }
+}
+
+TEST(Jsonl, RefusesAKeyThatIsGivenTwice) {
+  const std::string start = R"({"format":"margrave-jsonl","version":1,"templates":{"a":{"states":[2])";
+  expect_input_error(start + R"(,"states":[3]}}})", {}, 1, 80, "\"states\" is given twice");
+  expect_input_error(start + R"(}},"version":1})", {}, 1, 83, "\"version\" is given twice");
+  const std::string some = R"({"template":"some","label":0)";
+  expect_input_error(header + R"({"variables":[)" + some + R"(,"label":1}]})", {}, 2, 52,
+                     "\"label\" is given twice");
+  expect_input_error(header + R"({"variables":[)" + some + R"(}],"variables":[]})", {}, 2, 58,
+                     "\"variables\" is given twice");
+  expect_input_error(header + R"({"variables":[)" + some + "}," + some +
+                         R"(}],"factors":[{"template":"edge","template":"edge"}]})",
+                     {}, 2, 117, "\"template\" is given twice");
 }
 
 TEST(Jsonl, FitsDataToAModelByName) {

@@ -1,5 +1,8 @@
 // What people type by mistake, and what they are told.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
 
 #include "tools/workshop.hpp"
 
@@ -47,11 +50,11 @@ TEST_F(Usage, EveryVerbExplainsItselfWithTheObjective) {
 TEST_F(Usage, TrainHelpNamesEveryOptionOfTheContract) {
   const std::string help = run({"train", "--help"}).out;
   for (const char* flag :
-       {"--format",         "--train-folds", "--test",   "--top-labels", "--graph",        "--parameters",
-        "--bias",           "--loss",        "--gamma",  "--hamming",    "--lambda",       "--C",
-        "--regularizer",    "--inference",   "--solver", "--gap",        "--max-epochs",   "--max-seconds",
-        "--evaluate-every", "--threads",     "--mode",   "--seed",       "--model",        "--trace",
-        "--checkpoint",     "--resume",      "--steps",  "--batch",      "--gap-sampling", "bcfw options"})
+       {"--format",         "--train-folds", "--test",   "--top-labels", "--graph",      "--parameters",
+        "--bias",           "--loss",        "--gamma",  "--hamming",    "--lambda",     "--C",
+        "--regularizer",    "--inference",   "--solver", "--gap",        "--max-epochs", "--max-seconds",
+        "--evaluate-every", "--threads",     "--mode",   "--seed",       "--model",      "--trace",
+        "--checkpoint",     "--resume",      "--steps",  "--batch",      "gap-sampling", "bcfw options"})
     EXPECT_NE(help.find(flag), std::string::npos) << flag;
 }
 
@@ -106,6 +109,58 @@ TEST_F(Usage, ValuesThatCannotBeMeantAreRefused) {
   refused({"train", "train.jsonl", "--train-folds", "1"}, 2, {"letter"});
 }
 
+TEST_F(Usage, NumbersAreReadWholeOrRefused) {
+  for (const char* flag : {"--max-epochs", "--evaluate-every", "--seed", "--top-labels"})
+    for (const char* value : {"-1", "", "1e3", "1.5", "99999999999999999999"})
+      refused({"train", "train.jsonl", flag, value}, 2, {flag, "is not a whole number"});
+  for (const char* flag : {"--lambda", "--C", "--gap", "--gamma", "--max-seconds"})
+    for (const char* value : {"", "0x10", "1,5", "1 2"})
+      refused({"train", "train.jsonl", flag, value}, 2, {flag, "is not a number"});
+  refused({"train", "train.jsonl", "--gap", "1e-400"}, 2, {"--gap", "beyond"});
+  refused({"generate", "potts", "--rows", "-1", "-o", "x.jsonl"}, 2, {"--rows"});
+  refused({"generate", "potts", "--seed", "-1", "-o", "x.jsonl"}, 2, {"--seed"});
+}
+
+TEST_F(Usage, FlagsWithoutValueOrGivenTwiceAreNamed) {
+  refused({"train", "train.jsonl", "--lambda", "1", "--lambda", "2"}, 2, {"--lambda is given twice"});
+  refused({"train", "train.jsonl", "--lambda"}, 2, {"--lambda needs a value"});
+}
+
+TEST_F(Usage, FileNamesAreNeitherEmptyNorADash) {
+  refused({"train", ""}, 2, {"DATA", "empty"});
+  refused({"train", "-"}, 2, {"DATA", "/dev/stdin"});
+  refused({"train", "train.jsonl", "--model", ""}, 2, {"--model", "empty"});
+  refused({"predict", "first.model", "test.jsonl", "-o", "-"}, 2, {"/dev/stdout"});
+}
+
+TEST_F(Usage, OutputsMayNotReplaceTheDataOrEachOther) {
+  const std::string before = read_file(directory->file("train.jsonl"));
+  refused({"train", "train.jsonl", "--model", "./train.jsonl"}, 2, {"--model and DATA are one file"});
+  refused({"train", "train.jsonl", "--test", "test.jsonl", "--trace", directory->file("test.jsonl")}, 2,
+          {"--trace and --test are one file"});
+  refused({"train", "train.jsonl", "--model", "one", "--checkpoint", "./one"}, 2,
+          {"--model and --checkpoint are one file"});
+  EXPECT_EQ(read_file(directory->file("train.jsonl")), before);
+}
+
+TEST_F(Usage, AResumeWithOtherOptionsNamesThoseThatDiffer) {
+  ASSERT_EQ(
+      run({"train", "train.jsonl", "--max-epochs", "2", "--lambda", "0.1", "--checkpoint", "d.ck"}).code, 0);
+  const Finished finished =
+      run({"train", "train.jsonl", "-q", "--lambda", "0.2", "--batch", "8", "--resume", "d.ck"});
+  EXPECT_EQ(finished.code, 3);
+  EXPECT_NE(finished.error.find("lambda 0.1 then, 0.2 now"), std::string::npos) << finished.error;
+  EXPECT_NE(finished.error.find("batch"), std::string::npos);
+  EXPECT_EQ(finished.error.find("hamming"), std::string::npos);
+}
+
+TEST_F(Usage, HelpOfAVerbHasTwoSpellingsAndPlainSwitches) {
+  const std::string help = run({"train", "--help"}).out;
+  EXPECT_EQ(run({"help", "train"}).out, help);
+  EXPECT_NE(help.find("--[no-]gap-sampling "), std::string::npos);
+  EXPECT_EQ(help.find("{false}"), std::string::npos);
+}
+
 TEST_F(Usage, FilesThatAreNotThereAreInputOutputErrors) {
   refused({"train", "missing.jsonl"}, 4, {"missing.jsonl"});
   refused({"predict", "missing.model", "test.jsonl"}, 4, {"missing.model"});
@@ -148,6 +203,26 @@ TEST_F(Usage, AModelOfOtherTemplatesIsRefused) {
 TEST_F(Usage, AFullDiskBehindStdoutIsNoticed) {
   // /dev/full takes nothing.
   EXPECT_EQ(run({"predict", "first.model", "test.jsonl", "-o", "/dev/full"}).code, 4);
+}
+
+// The exit code of `margrave words` in a shell, in the directory of the tests.
+int in_shell(const std::string& directory, const std::string& words) {
+  const int status = std::system(("cd '" + directory + "' && '" MARGRAVE_TOOL "' " + words).c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(Usage, MessagesThatNobodyTakesEndNoRun) {
+  const std::string train = "train train.jsonl --lambda 0.1 --max-epochs 3 --model ";
+  ASSERT_EQ(in_shell(directory->path(), train + "heard.model >heard.txt 2>&1"), 0);
+  EXPECT_EQ(in_shell(directory->path(), train + "closed.model >/dev/null 2>&-"), 0);
+  EXPECT_EQ(in_shell(directory->path(), train + "full.model >/dev/null 2>/dev/full"), 0);
+  EXPECT_EQ(in_shell(directory->path(), train + "none.model >&- 2>&- <&-"),
+            4);  // nor could the result be said
+  EXPECT_EQ(in_shell(directory->path(), train + "pipe.model --trace pipe.trace 2>&1 | true"), 0);
+  const std::string expected = read_file(directory->file("heard.model"));
+  ASSERT_FALSE(expected.empty());
+  for (const char* name : {"closed.model", "full.model", "none.model", "pipe.model"})
+    EXPECT_TRUE(read_file(directory->file(name)) == expected) << name;
 }
 
 }  // namespace
