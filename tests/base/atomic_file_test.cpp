@@ -48,9 +48,10 @@ TEST(AtomicFile, KeepsTheOldContentWhenAbandoned) {
 
 TEST(AtomicFile, GoesWithTheProcessThatIsKilled) {
   const ScratchFolder folder;
+  // Where the file system has no files without names, the temporary has one, and it is left behind.
   const int nameless = ::open(folder.path().c_str(), O_TMPFILE | O_RDWR, 0600);
-  if (nameless < 0) GTEST_SKIP() << "this file system has no files without names";
-  ::close(nameless);
+  const std::size_t left_behind = nameless < 0 ? 1U : 0U;
+  if (nameless >= 0) ::close(nameless);
   const std::string path = folder.write("a", "old");
   const pid_t child = ::fork();
   if (child == 0) {
@@ -62,7 +63,7 @@ TEST(AtomicFile, GoesWithTheProcessThatIsKilled) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(slurp(path), "old");
-  EXPECT_EQ(files_in(folder), 1U);
+  EXPECT_EQ(files_in(folder), 1U + left_behind);
 }
 
 TEST(AtomicFile, FollowsTheUmaskForNewFilesAndKeepsTheModeOfOldOnes) {
