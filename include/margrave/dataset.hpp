@@ -75,7 +75,11 @@ struct Topology {
   std::vector<std::uint32_t> scope;           // variables of each factor, in the template's order
   std::vector<std::uint32_t> incident_begin;  // variables + 1
   std::vector<std::uint32_t> incident;        // factors of each variable, increasing
-  std::vector<std::uint64_t> clique_offset;   // cliques + 1: first cell of each in a table of all marginals
+  std::vector<std::uint32_t>
+      incident_scope;                        // where `scope` names the variable, for each entry of `incident`
+  std::vector<std::uint64_t> clique_offset;  // cliques + 1: first cell of each in a table of all marginals
+  // Entries of `scope`, + 1: first cell of each message δ_ci, one number per state of i.
+  std::vector<std::uint64_t> message_offset;
   Structure structure = Structure::independent;
   std::vector<std::uint32_t> path;  // chain: the variables in path order; empty otherwise
 
@@ -93,6 +97,13 @@ struct Topology {
   }
   /// Cells of all cliques' joint-state tables.
   std::uint64_t cells() const { return clique_offset.back(); }
+  /// Cells of all messages.
+  std::uint64_t message_cells() const { return message_offset.back(); }
+  /// Entries of `scope`, and so messages, that name the variable.
+  std::span<const std::uint32_t> messages_of(std::size_t variable) const {
+    return {incident_scope.data() + incident_begin[variable],
+            incident_scope.data() + incident_begin[variable + 1]};
+  }
 };
 
 /// One example: its shape, its inputs, its labels. A view: valid while the dataset lives.

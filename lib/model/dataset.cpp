@@ -188,8 +188,8 @@ std::uint64_t Dataset::memory_bytes() const {
   for (const Topology& t : topologies_) {
     bytes += sizeof(Topology) + vector_bytes(t.variable_template) + vector_bytes(t.states) +
              vector_bytes(t.factor_template) + vector_bytes(t.scope_begin) + vector_bytes(t.scope) +
-             vector_bytes(t.incident_begin) + vector_bytes(t.incident) + vector_bytes(t.clique_offset) +
-             vector_bytes(t.path);
+             vector_bytes(t.incident_begin) + vector_bytes(t.incident) + vector_bytes(t.incident_scope) +
+             vector_bytes(t.clique_offset) + vector_bytes(t.message_offset) + vector_bytes(t.path);
   }
   return bytes;
 }

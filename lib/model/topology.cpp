@@ -83,9 +83,18 @@ void index_incidence(Topology& top) {
   for (const std::uint32_t v : top.scope) ++top.incident_begin[v + 1];
   std::partial_sum(top.incident_begin.begin(), top.incident_begin.end(), top.incident_begin.begin());
   top.incident.resize(top.scope.size());
+  top.incident_scope.resize(top.scope.size());
   std::vector<std::uint32_t> next(top.incident_begin.begin(), top.incident_begin.end() - 1);
-  for (std::uint32_t c = 0; c < top.factors(); ++c)
-    for (const std::uint32_t v : top.scope_of(c)) top.incident[next[v]++] = c;
+  for (std::uint32_t c = 0; c < top.factors(); ++c) {
+    for (std::uint32_t s = top.scope_begin[c]; s < top.scope_begin[c + 1]; ++s) {
+      const std::uint32_t at = next[top.scope[s]]++;
+      top.incident[at] = c;
+      top.incident_scope[at] = s;
+    }
+  }
+  top.message_offset.assign(1, 0);
+  for (const std::uint32_t v : top.scope)
+    top.message_offset.push_back(top.message_offset.back() + top.states[v]);
 }
 
 }  // namespace

@@ -55,17 +55,13 @@ class MarginalStore : public CliqueStore<Real> {
   void start_at_truth(const Dataset& data);
 };
 
-// δ or ξ: one number per factor, variable of its scope and
-// state of that variable, factor by factor in scope order.
+// δ or ξ: one number per factor, variable of its scope and state of that variable, at
+// Topology::message_offset.
 template <class Real = double>
 class MessageStore : public CliqueStore<Real> {
  public:
-  explicit MessageStore(const Dataset& data) : CliqueStore<Real>(data, length) {}
-  static std::uint64_t length(const Topology& topology) {
-    std::uint64_t n = 0;
-    for (const std::uint32_t v : topology.scope) n += topology.states[v];
-    return n;
-  }
+  explicit MessageStore(const Dataset& data)
+      : CliqueStore<Real>(data, [](const Topology& t) { return t.message_cells(); }) {}
 };
 
 extern template class MarginalStore<double>;

@@ -136,5 +136,28 @@ TEST(Dataset, OfNothingIsEmpty) {
   EXPECT_EQ(b.finish().size(), 0U);
 }
 
+TEST(Topology, MessagesOfAVariableNameItsScopeEntries) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Dataset data = random_problem(seed);
+    for (std::size_t t = 0; t < data.topologies(); ++t) {
+      const Topology& top = data.topology(t);
+      std::size_t named = 0;
+      for (std::size_t v = 0; v < top.variables(); ++v) {
+        const auto factors = top.factors_of(v);
+        const auto entries = top.messages_of(v);
+        ASSERT_EQ(entries.size(), factors.size());
+        for (std::size_t n = 0; n < entries.size(); ++n) {
+          EXPECT_EQ(top.scope[entries[n]], v);
+          EXPECT_GE(entries[n], top.scope_begin[factors[n]]);
+          EXPECT_LT(entries[n], top.scope_begin[factors[n] + 1]);
+          EXPECT_EQ(top.message_offset[entries[n] + 1] - top.message_offset[entries[n]], top.states[v]);
+        }
+        named += entries.size();
+      }
+      EXPECT_EQ(named, top.scope.size());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace margrave::test
