@@ -45,6 +45,10 @@ struct Kernels {
   // table[a·stride + b] and out[b] = best[b] + node[b], b < width.
   void (*max_plus_node)(const double* value, std::size_t rows, const double* table, std::size_t stride,
                         std::size_t width, const double* node, double* best, double* out);
+  // out[a] = max_b table[a·stride + b] + value[b], a < rows, b < width. A NaN is skipped. Paddings of `value`
+  // must be −inf and those of `table` finite.
+  void (*max_plus_transposed)(const double* value, std::size_t rows, const double* table, std::size_t stride,
+                              std::size_t width, double* out);
   // The first a < rows with value[a] + column[a·stride] = target, or 0 where there is none. With a target
   // from max_plus this is the argmax, without keeping it for every b.
   std::size_t (*find_sum)(const double* value, std::size_t rows, const double* column, std::size_t stride,

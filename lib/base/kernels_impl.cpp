@@ -110,6 +110,7 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     dot_ff,
     max_plus,
     max_plus_node,
+    max_plus_transposed,
     find_sum,
     sum_product,
     sum_product_transposed,

@@ -67,6 +67,38 @@ void max_plus_node(const double* value, size_t rows, const double* table, size_t
   max_plus_rows({value, rows, table, stride, node, best, out}, width);
 }
 
+// `value`'s last lanes are loaded once, with −inf where there is no column: a masked load would bring zeros.
+void max_plus_transposed(const double* value, size_t rows, const double* table, size_t stride, size_t width,
+                         double* out) {
+  const bool padding = stride >= padded(width);
+  const size_t places = padding ? padded(width) : width;
+  const size_t full = places / lanes * lanes;
+  const Tail tail = tail_of(places);
+  double rest[lanes];
+  for (size_t i = 0; i < lanes; ++i) rest[i] = full + i < places ? value[full + i] : -infinity;
+  const Vector last = load(rest);
+  for (size_t a = 0; a < rows; ++a) {
+    const double* row = table + a * stride;
+    Vector most[2] = {splat(-infinity), splat(-infinity)};
+    size_t b = 0;
+    for (; b + 2 * lanes <= full; b += 2 * lanes) {
+      most[0] = maximum(add(load(row + b), load(value + b)), most[0]);
+      most[1] = maximum(add(load(row + b + lanes), load(value + b + lanes)), most[1]);
+    }
+    for (; b < full; b += lanes) most[0] = maximum(add(load(row + b), load(value + b)), most[0]);
+    if (padding && b < places) {
+      most[1] = maximum(add(load(row + b, tail), last), most[1]);
+      b = places;
+    }
+    double top = lane_maximum(maximum(most[0], most[1]));
+    for (; b < places; ++b) {
+      const double candidate = row[b] + value[b];
+      top = candidate > top ? candidate : top;
+    }
+    out[a] = top;
+  }
+}
+
 // Collects the comparisons of up to 64 rows before the one branch that depends on them.
 size_t find_sum(const double* value, size_t rows, const double* column, size_t stride, double target) {
   const Vector wanted = splat(target);

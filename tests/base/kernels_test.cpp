@@ -158,6 +158,16 @@ TEST_P(KernelsOf, TableKernelsEqualNaiveLoops) {
       while (first < rows && value[first] + table[first * stride + b] != best[b]) ++first;
       ASSERT_EQ(k_->find_sum(value.data(), rows, table.data() + b, stride, best[b]), first);
     }
+    std::vector<double> right(padded(width), -infinity);
+    for (std::size_t b = 0; b < width; ++b) right[b] = random_.normal();
+    std::vector<double> across(rows + 8, guard);
+    k_->max_plus_transposed(right.data(), rows, table.data(), stride, width, across.data());
+    for (std::size_t a = 0; a < rows; ++a) {
+      double most = -infinity;
+      for (std::size_t b = 0; b < width; ++b) most = std::max(most, table[a * stride + b] + right[b]);
+      ASSERT_EQ(across[a], most);
+    }
+    for (std::size_t a = rows; a < across.size(); ++a) ASSERT_EQ(across[a], guard);
     k_->log_sum_exp(value.data(), rows, table.data(), stride, width, out.data());
     for (std::size_t b = 0; b < width; ++b) {
       if (log_sum[b] == -infinity) {
