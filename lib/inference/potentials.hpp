@@ -49,7 +49,11 @@ class Potentials {
 
   // Score of one labelling, loss included if it was added.
   template <class Labels>
-  double score(const FactorGraph& graph, const Labels& labels) const;
+  double score(const FactorGraph& graph, const Labels& labels) const {
+    return score(graph.topology(), labels);
+  }
+  template <class Labels>
+  double score(const Topology& top, const Labels& labels) const;
 
  private:
   void layout(const Dataset& data, const FactorGraph& graph, bool share);
@@ -63,8 +67,7 @@ class Potentials {
 };
 
 template <class Labels>
-double Potentials::score(const FactorGraph& graph, const Labels& labels) const {
-  const Topology& top = graph.topology();
+double Potentials::score(const Topology& top, const Labels& labels) const {
   const auto label = [&](std::uint32_t v) { return static_cast<std::size_t>(labels[v]); };
   double s = 0;
   for (std::uint32_t i = 0; i < top.variables(); ++i) s += node(i)[label(i)];
