@@ -2,7 +2,10 @@
 // "what are the marginals", const and shared by all workers.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +17,8 @@
 #include "margrave/dataset.hpp"
 
 namespace margrave {
+
+class Arena;
 
 // A worker's memory for oracle calls: grow-only, so that nothing is allocated after warm-up.
 struct Scratch {
@@ -35,6 +40,13 @@ struct ScoredLabelling {
   std::vector<std::uint32_t> labels;
 };
 
+// A labelling's score beside an upper bound on every labelling's score.
+struct Answer {
+  double score = 0, bound = 0;
+  // Whether the labelling is a best one, up to rounding.
+  bool proven() const { return score >= bound - 1e-9 * std::max(1.0, std::abs(bound)); }
+};
+
 class Oracle {
  public:
   Oracle() = default;
@@ -50,6 +62,14 @@ class Oracle {
   // algorithm, always the same.
   virtual double argmax(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                         std::span<std::uint32_t> labels) const = 0;
+  // argmax with a bound beside it; exact oracles answer with the score twice.
+  virtual Answer solve(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                       std::span<std::uint32_t> labels) const;
+  // Whether a single graph is work enough for all threads, and solve() on all of them: the same bits at any
+  // number of threads. Not to be called from within another of the arena's blocks. One scratch per thread.
+  virtual bool large(const FactorGraph& graph) const;
+  virtual Answer solve_large(const FactorGraph& graph, const Potentials& potentials, Arena& arena,
+                             std::span<Scratch> workers, std::span<std::uint32_t> labels) const;
   // Writes the marginals of all cliques (Topology::clique_offset; factor tables unpadded, last variable
   // fastest) and returns log Σ_y exp(score(y)).
   virtual double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
@@ -72,6 +92,17 @@ std::unique_ptr<Oracle> make_brute_force_oracle(const Dataset& data,
                                                 std::uint64_t max_labellings = 1U << 24U);
 // Every factory above throws UsageError with the reason (and
 // the first example) where the dataset's graphs do not fit.
+
+// Max-sum diffusion (inference/messages.hpp) for any graph: a labelling with the dual bound of the LP
+// relaxation beside it. Not exact; proven() says where it was.
+struct MsdOptions {
+  std::uint32_t sweeps = 400;  // at most; fewer where the labelling is proven before, or nothing moves
+  double tolerance = 1e-7;     // a sweep that lowers the bound by less, relative to it, ends the sweeps
+  // K of soft-max sweeps that follow where max stalls unproven (more than two states only); infinity: none.
+  double inverse_temperature = std::numeric_limits<double>::infinity();
+  std::uint64_t large_cells = 20000;  // joint states from which one graph takes all threads
+};
+std::unique_ptr<Oracle> make_msd_oracle(const Dataset& data, const MsdOptions& options = {});
 
 // The cheapest exact oracle for each shape in the dataset;
 // throws UsageError with the reason where there is none.

@@ -69,5 +69,27 @@ TEST(Exact, AllocatesNothingAfterWarmUp) {
   }
 }
 
+TEST(Msd, AllocatesNothingAfterWarmUp) {
+  for (const std::uint32_t states : {0U, 2U}) {
+    Random random(62, states);
+    const Problem problem =
+        random_problem(random, {.shape = Shape::general, .variables = 7, .states = states, .examples = 20});
+    const auto oracle = make_msd_oracle(problem.data, {.inverse_temperature = 10});
+    Potentials potentials;
+    Scratch scratch;
+    std::vector<std::uint32_t> labels(7);
+    const auto pass = [&] {
+      for (std::size_t m = 0; m < problem.data.size(); ++m) {
+        potentials.fill(problem.data, problem.data[m], problem.weights.data(), 1);
+        oracle->solve(problem.data[m], potentials, scratch, labels);
+      }
+    };
+    pass();
+    const std::size_t before = allocations;
+    pass();
+    EXPECT_EQ(allocations, before);
+  }
+}
+
 }  // namespace
 }  // namespace margrave::testing
