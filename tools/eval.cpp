@@ -4,6 +4,7 @@
 
 #include "margrave/error.hpp"
 #include "margrave/predict.hpp"
+#include "report/option_fields.hpp"
 #include "tools/data_flags.hpp"
 #include "tools/verb.hpp"
 
@@ -18,6 +19,7 @@ class Eval {
     verb.positional("MODEL", model_path_, "what `margrave train --model` wrote");
     verb.positional("DATA", data_path_, "labelled file to score");
     flags_.set_up(verb, "letter: only these folds (0, 1-9, 1,2,5); all if absent");
+    verb.choice("--inference", inference_, std::string(inference_choices), std::string(inference_help));
     verb.app().add_flag("-v,--verbose", verbose_, "one row per label: counts, precision, recall, F1");
     verb.quiet_and_json();
     verb.threads_flag();
@@ -25,7 +27,9 @@ class Eval {
         "hamming   wrong variables / labelled variables, over all examples together\n"
         "zero-one  fraction of examples with any wrong variable\n"
         "F1        micro-averaged over state 1 where every variable is binary, else macro-averaged over "
-        "states\n\n" +
+        "states\n"
+        "solved    fraction of examples whose labelling is provably the best; exact inference: all of "
+        "them\n\n" +
         std::string(objective_help));
   }
 
@@ -38,6 +42,7 @@ class Eval {
                  model.read.train_folds);
     PredictOptions options;
     options.threads = verb_.threads;
+    options.inference = parse_choice<Inference>("inference", inference_choices, inference_);
     const auto predictions = predict(model, data, options);
     const Losses result = losses(data, predictions);
     if (result.variables == 0)
@@ -46,6 +51,7 @@ class Eval {
     if (verb_.json) print_json(result, labels);
     verb_.say("hamming    {:.6g}\nzero-one   {:.6g}\naccuracy   {:.6g}\nF1         {:.6g}\n", result.hamming,
               result.zero_one, 1 - result.hamming, result.f1);
+    verb_.say("solved     {:.6g}\n", result.solved_exactly);
     verb_.say("over {} examples with {} labelled variables\n", result.examples, result.variables);
     if (verbose_) print_table(labels);
     return success;
@@ -57,8 +63,13 @@ class Eval {
   }
 
   void print_json(const Losses& result, const std::vector<LabelScore>& labels) const {
-    Json json = {{"examples", result.examples}, {"variables", result.variables},  {"hamming", result.hamming},
-                 {"zero_one", result.zero_one}, {"accuracy", 1 - result.hamming}, {"f1", result.f1}};
+    Json json = {{"examples", result.examples},
+                 {"variables", result.variables},
+                 {"hamming", result.hamming},
+                 {"zero_one", result.zero_one},
+                 {"accuracy", 1 - result.hamming},
+                 {"f1", result.f1},
+                 {"solved_exactly", result.solved_exactly}};
     if (verbose_) json["labels"] = Json::array();
     for (const LabelScore& score : labels)
       json["labels"].push_back({{"label", score.label},
@@ -82,7 +93,7 @@ class Eval {
   Verb& verb_;
   ModelDataFlags flags_;
   bool verbose_ = false;
-  std::string model_path_, data_path_;
+  std::string model_path_, data_path_, inference_ = "auto";
 };
 
 }  // namespace

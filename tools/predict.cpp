@@ -5,6 +5,7 @@
 
 #include "margrave/error.hpp"
 #include "margrave/predict.hpp"
+#include "report/option_fields.hpp"
 #include "tools/data_flags.hpp"
 #include "tools/verb.hpp"
 
@@ -42,8 +43,9 @@ class Predict {
         .add_option("-o,--output", output_path_, "write here instead of to stdout")
         ->type_name("FILE")
         ->check(file_name());
+    verb.choice("--inference", inference_, std::string(inference_choices), std::string(inference_help));
     verb.app().add_flag("--marginals", options_.marginals,
-                        "probability of every state of every variable, P(y) ~ exp(score)");
+                        "probability of every state of every variable, P(y) ~ exp(score); exact inference");
     verb.app()
         .add_option("--nbest", options_.nbest, "the K best labellings with their scores; chains only")
         ->type_name("K")
@@ -57,8 +59,13 @@ class Predict {
         "  multilabel   numbers of the predicted labels: 1,5\n"
         "  otherwise, and with --marginals or --nbest:\n"
         "               {\"id\":…,\"labels\":[state of each variable],\"score\":…,\n"
+        "                \"bound\":…,\"proven\":…,\n"
         "                \"nbest\":[{\"score\":…,\"labels\":[…]},…],\"marginals\":[[…],…]}\n"
-        "--json prints {\"examples\":N,\"predictions\":[such objects]} instead; with -o only the count.\n\n" +
+        "--json prints {\"examples\":N,\"solved_exactly\":…,\"predictions\":[such objects]} instead; with "
+        "-o\n"
+        "without the objects. No labelling scores more than `bound`; `proven`: the labels reach it, which "
+        "exact\n"
+        "inference always does. `solved_exactly` is the fraction of examples that are proven.\n\n" +
         std::string(objective_help));
   }
 
@@ -68,6 +75,7 @@ class Predict {
     const Loaded loaded = flags_.load(verb_, model, data_path_);
     const Dataset& data = loaded.file.data;
     options_.threads = verb_.threads;
+    options_.inference = parse_choice<Inference>("inference", inference_choices, inference_);
     const auto predictions = predict(model, data, options_);
     Style style = style_of(data.templates());
     const bool lines = options_.marginals || options_.nbest > 1;
@@ -75,7 +83,9 @@ class Predict {
 
     Output output(output_path_);
     const bool one_object = verb_.json && output_path_.empty();
-    if (one_object) output.write(fmt::format("{{\"examples\":{},\"predictions\":[", data.size()));
+    const std::string counts = fmt::format("\"examples\":{},\"solved_exactly\":{}", data.size(),
+                                           Json(proven_part(predictions)).dump());
+    if (one_object) output.write(fmt::format("{{{},\"predictions\":[", counts));
     for (std::size_t m = 0; m < data.size(); ++m) {
       if (one_object)
         output.write((m == 0 ? "\n" : ",\n") + json_of(data, m, predictions[m]));
@@ -84,12 +94,21 @@ class Predict {
     }
     if (one_object) output.write("]}\n");
     output.finish();
-    if (verb_.json && !one_object) fmt::print("{{\"examples\":{}}}\n", data.size());
+    if (verb_.json && !one_object) fmt::print("{{{}}}\n", counts);
     if (!output_path_.empty()) verb_.note("{}: {} examples labelled\n", output_path_, data.size());
+    if (proven_part(predictions) < 1)
+      verb_.note("{:.1f} % of the labellings are provably the best\n", 100 * proven_part(predictions));
     return success;
   }
 
  private:
+  static double proven_part(const std::vector<Prediction>& predictions) {
+    if (predictions.empty()) return 1;
+    const auto proven = std::count_if(predictions.begin(), predictions.end(),
+                                      [](const Prediction& prediction) { return prediction.proven; });
+    return static_cast<double>(proven) / static_cast<double>(predictions.size());
+  }
+
   static std::string line_of(Style style, const Dataset& data, std::size_t m, const Prediction& prediction) {
     if (style == Style::json_lines) return json_of(data, m, prediction);
     const auto& labels = prediction.best.front().labels;
@@ -114,6 +133,8 @@ class Predict {
     json["id"] = data.id(m).empty() ? Json(nullptr) : Json(data.id(m));
     json["labels"] = prediction.best.front().labels;
     json["score"] = prediction.best.front().score;
+    json["bound"] = prediction.bound;
+    json["proven"] = prediction.proven;
     if (prediction.best.size() > 1) {
       for (const auto& scored : prediction.best)
         json["nbest"].push_back({{"score", scored.score}, {"labels", scored.labels}});
@@ -131,7 +152,7 @@ class Predict {
   Verb& verb_;
   ModelDataFlags flags_;
   PredictOptions options_;
-  std::string model_path_, data_path_, output_path_;
+  std::string model_path_, data_path_, output_path_, inference_ = "auto";
 };
 
 }  // namespace

@@ -135,8 +135,11 @@ class Train {
   }
 
   void print_losses(std::string_view name, const Losses& losses) const {
-    verb_.say("  {:<15} hamming {:.6g}   zero-one {:.6g}   F1 {:.6g}   ({} examples)\n", name, losses.hamming,
-              losses.zero_one, losses.f1, losses.examples);
+    verb_.say("  {:<15} hamming {:.6g}   zero-one {:.6g}   F1 {:.6g}   ({} examples{})\n", name,
+              losses.hamming, losses.zero_one, losses.f1, losses.examples,
+              losses.solved_exactly < 1
+                  ? fmt::format(", {:.4g} % solved exactly", 100 * losses.solved_exactly)
+                  : "");
   }
 
   void print(const Report& report, const TrainOptions& options, double load_seconds,

@@ -34,6 +34,10 @@ inline constexpr std::string_view objective_help =
     "            Δ is the Hamming loss, divided by the number of variables unless --hamming sum.\n"
     "Certificate: dual bound D ≤ min P, reported gap P − D.";
 
+// Of verbs that use a model.
+inline constexpr std::string_view inference_help =
+    "exact, or msd (max-sum diffusion) for graphs too dense for it; auto: exact where it can";
+
 // Progress and messages: lost where nobody takes them, and no reason to end a run.
 void to_stderr(std::string_view text);
 

@@ -13,9 +13,11 @@ namespace margrave {
 
 /// How predict() works.
 struct PredictOptions {
+  /// automatic: exact where the graphs allow it, else msd (max-sum diffusion), which labels any graph and
+  /// proves most labellings of easy ones optimal. lp is not available.
   Inference inference = Inference::automatic;
-  bool marginals = false;
-  std::uint32_t nbest = 1;  ///< > 1 needs chains
+  bool marginals = false;   ///< exact inference only
+  std::uint32_t nbest = 1;  ///< > 1 needs chains and exact inference
   int threads = 0;
 };
 
@@ -25,6 +27,8 @@ struct Prediction {
     std::vector<std::uint32_t> labels;
   };
   std::vector<Scored> best;            ///< best first
+  double bound = 0;                    ///< no labelling scores more, up to rounding
+  bool proven = false;                 ///< the first labelling reaches the bound: it is a best one
   std::vector<double> node_marginals;  ///< states of variable 0, then 1, …; empty unless asked for
 };
 
@@ -32,9 +36,10 @@ std::vector<Prediction> predict(const Model& model, const Dataset& data, const P
 
 /// Losses over the labelled variables of a dataset.
 struct Losses {
-  double hamming = 0;   ///< wrong variables / labelled variables, over all examples together
-  double zero_one = 0;  ///< fraction of examples with any wrong variable
-  double f1 = 0;        ///< see evaluate()
+  double hamming = 0;         ///< wrong variables / labelled variables, over all examples together
+  double zero_one = 0;        ///< fraction of examples with any wrong variable
+  double f1 = 0;              ///< see evaluate()
+  double solved_exactly = 0;  ///< fraction of examples whose labelling is provably a best one
   std::uint64_t examples = 0, variables = 0;
 };
 

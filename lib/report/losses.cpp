@@ -85,7 +85,7 @@ double f1_of(const std::vector<std::vector<LabelScore>>& counts, bool binary) {
 
 Losses losses(const Dataset& data, const std::vector<Prediction>& predictions) {
   Losses result;
-  std::uint64_t wrong = 0, wrong_examples = 0;
+  std::uint64_t wrong = 0, wrong_examples = 0, proven = 0;
   for (std::size_t m = 0; m < data.size(); ++m) {
     const FactorGraph graph = data[m];
     const auto& predicted = labels_of(data, predictions, m);
@@ -100,10 +100,12 @@ Losses losses(const Dataset& data, const std::vector<Prediction>& predictions) {
     result.variables += labelled;
     wrong += mistakes;
     if (mistakes > 0) ++wrong_examples;
+    if (predictions[m].proven) ++proven;
   }
   if (result.examples > 0) {
     result.hamming = static_cast<double>(wrong) / static_cast<double>(result.variables);
     result.zero_one = static_cast<double>(wrong_examples) / static_cast<double>(result.examples);
+    result.solved_exactly = static_cast<double>(proven) / static_cast<double>(result.examples);
   }
   result.f1 = f1_of(count(data, predictions), all_binary(data));
   return result;

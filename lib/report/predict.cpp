@@ -1,4 +1,4 @@
-// Labels, marginals and k best of a model, in parallel over examples.
+// Labels, marginals and k best of a model, in parallel over examples, or within one that is large.
 #include "margrave/predict.hpp"
 
 #include "inference/oracle.hpp"
@@ -17,6 +17,12 @@ struct Worker {
   std::vector<double> marginals;
 };
 
+void keep(const Answer& answer, std::vector<std::uint32_t> labels, Prediction& out) {
+  out.best.push_back({answer.score, std::move(labels)});
+  out.bound = answer.bound;
+  out.proven = answer.proven();
+}
+
 void predict_one(const Model& model, const Dataset& data, std::size_t m, const Oracle& oracle,
                  const PredictOptions& options, Worker& worker, Prediction& out) {
   const FactorGraph graph = data[m];
@@ -24,11 +30,12 @@ void predict_one(const Model& model, const Dataset& data, std::size_t m, const O
   if (options.nbest > 1) {
     for (ScoredLabelling& found : oracle.k_best(graph, worker.potentials, worker.scratch, options.nbest))
       out.best.push_back({found.score, std::move(found.labels)});
+    out.bound = out.best.front().score;
+    out.proven = oracle.exact();
   } else {
-    Prediction::Scored best;
-    best.labels.resize(graph.variables());
-    best.score = oracle.argmax(graph, worker.potentials, worker.scratch, best.labels);
-    out.best.push_back(std::move(best));
+    std::vector<std::uint32_t> labels(graph.variables());
+    const Answer answer = oracle.solve(graph, worker.potentials, worker.scratch, labels);
+    keep(answer, std::move(labels), out);
   }
   if (!options.marginals) return;
   // P(y) ∝ exp(score(y)/γ) for the log loss at temperature γ; a hinge model has no temperature, its scores
@@ -42,23 +49,59 @@ void predict_one(const Model& model, const Dataset& data, std::size_t m, const O
       worker.marginals.begin() + static_cast<std::ptrdiff_t>(topology.clique_offset[topology.variables()]));
 }
 
+// Graphs that are work enough for all threads, one at a time.
+void predict_large(const Model& model, const Dataset& data, const std::vector<std::size_t>& examples,
+                   const Oracle& oracle, Arena& arena, std::vector<Prediction>& predictions) {
+  if (examples.empty()) return;
+  Potentials potentials;
+  std::vector<Scratch> workers(static_cast<std::size_t>(arena.threads()));
+  for (const std::size_t m : examples) {
+    const FactorGraph graph = data[m];
+    potentials.fill(data, graph, model.weights.data(), 1);
+    std::vector<std::uint32_t> labels(graph.variables());
+    const Answer answer = oracle.solve_large(graph, potentials, arena, workers, labels);
+    keep(answer, std::move(labels), predictions[m]);
+  }
+}
+
+std::unique_ptr<Oracle> make_oracle(const Dataset& data, const PredictOptions& options) {
+  if (options.inference == Inference::lp)
+    throw UsageError("prediction has no --inference lp: use exact, msd or auto");
+  const bool exact_only = options.marginals || options.nbest > 1;
+  if (options.inference == Inference::msd) {
+    if (exact_only)
+      throw UsageError(
+          "--marginals and --nbest need exact inference: --inference msd finds one labelling and a bound");
+    return make_msd_oracle(data);
+  }
+  if (options.inference == Inference::exact || exact_only) return make_exact_oracle(data);
+  try {
+    return make_exact_oracle(data);
+  } catch (const UsageError&) {  // no exact oracle for these graphs
+    return make_msd_oracle(data);
+  }
+}
+
 }  // namespace
 
 std::vector<Prediction> predict(const Model& model, const Dataset& data, const PredictOptions& options) {
   if (options.nbest == 0) throw UsageError("--nbest must be at least 1");
-  if (options.inference == Inference::lp || options.inference == Inference::msd)
-    throw UsageError("prediction uses exact inference only; --inference lp and msd do not apply here");
   require_compatible(model, data.templates());
   std::vector<Prediction> predictions(data.size());
   if (data.size() == 0) return predictions;
-  const auto oracle = make_exact_oracle(data);
+  const auto oracle = make_oracle(data, options);
   Arena arena(options.threads);
   std::vector<Worker> workers(static_cast<std::size_t>(arena.threads()));
+  std::vector<std::size_t> large;
+  for (std::size_t m = 0; m < data.size(); ++m)
+    if (oracle->large(data[m])) large.push_back(m);
   arena.for_each_block(data.size(), examples_per_block, [&](std::size_t begin, std::size_t end, int worker) {
     for (std::size_t m = begin; m < end; ++m)
-      predict_one(model, data, m, *oracle, options, workers[static_cast<std::size_t>(worker)],
-                  predictions[m]);
+      if (!oracle->large(data[m]))
+        predict_one(model, data, m, *oracle, options, workers[static_cast<std::size_t>(worker)],
+                    predictions[m]);
   });
+  predict_large(model, data, large, *oracle, arena, predictions);
   return predictions;
 }
 

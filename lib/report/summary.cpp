@@ -11,7 +11,10 @@ Json number(const std::optional<double>& value) { return value ? Json(*value) : 
 
 Json object(const std::optional<Losses>& losses) {
   if (!losses) return nullptr;
-  return {{"hamming", losses->hamming}, {"zero_one", losses->zero_one}, {"f1", losses->f1}};
+  return {{"hamming", losses->hamming},
+          {"zero_one", losses->zero_one},
+          {"f1", losses->f1},
+          {"solved_exactly", losses->solved_exactly}};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::string trace_line(const Evaluation& evaluation);
 std::string summary_json(const Report& report, double load_seconds, const std::optional<Losses>& train,
                          const std::optional<Losses>& test);
 
-// {"hamming":…,"zero_one":…,"f1":…}
+// {"hamming":…,"zero_one":…,"f1":…,"solved_exactly":…}
 std::string losses_json(const Losses& losses);
 
 }  // namespace margrave

@@ -94,6 +94,82 @@ TEST(Predict, NbestIsSortedDistinctAndStartsWithTheBest) {
   }
 }
 
+TEST(Predict, DiffusionProvesWhatItClaimsAndExactInferenceProvesAll) {
+  std::size_t proven = 0;
+  std::size_t examples = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Dataset data = test::random_problem(seed);
+    const Model model = model_for(data, seed);
+    const auto exact = predict(model, data, {.inference = Inference::exact});
+    const auto automatic = predict(model, data);
+    const auto diffused = predict(model, data, {.inference = Inference::msd});
+    for (std::size_t m = 0; m < data.size(); ++m) {
+      const double best = exact[m].best.front().score;
+      const double size = std::max(1.0, std::abs(best));
+      EXPECT_TRUE(exact[m].proven);
+      EXPECT_EQ(exact[m].bound, best);
+      EXPECT_EQ(automatic[m].best.front().labels, exact[m].best.front().labels);
+      EXPECT_TRUE(automatic[m].proven);
+      EXPECT_GE(diffused[m].bound, best - 1e-9 * size);
+      EXPECT_NEAR(score(model, data, m, diffused[m].best.front().labels), diffused[m].best.front().score,
+                  1e-9 * size);
+      if (diffused[m].proven) {
+        EXPECT_NEAR(diffused[m].best.front().score, best, 2e-9 * size);
+        ++proven;
+      }
+      ++examples;
+    }
+    EXPECT_EQ(losses(data, exact).solved_exactly, 1);
+  }
+  EXPECT_GE(proven, examples / 2);
+}
+
+// A grid of `side`² variables with weights for every joint state.
+Dataset grid(std::uint32_t side, std::uint32_t states) {
+  DatasetBuilder builder(
+      TemplateSet({make_template("node", {states}, 4), make_template("edge", {states, states}, 1)}));
+  Random random(9);
+  builder.begin_example();
+  for (std::uint32_t i = 0; i < side * side; ++i) {
+    std::vector<float> x(4);
+    for (float& value : x) value = static_cast<float>(random.normal());
+    builder.add_variable(0, builder.add_dense(x), static_cast<std::int32_t>(random.below(states)));
+  }
+  for (std::uint32_t i = 0; i < side * side; ++i) {
+    if (i % side + 1 < side) builder.add_factor(1, builder.one(), std::vector<std::uint32_t>{i, i + 1});
+    if (i + side < side * side) builder.add_factor(1, builder.one(), std::vector<std::uint32_t>{i, i + side});
+  }
+  builder.end_example();
+  return builder.finish();
+}
+
+TEST(Predict, LargeGraphsGetTheSameBitsOnAnyNumberOfThreads) {
+  const Dataset data = grid(40, 5);
+  Model model = model_for(data, 9);
+  for (std::uint64_t i = model.templates[1].offset; i < model.weights.size(); ++i) model.weights[i] *= 0.2;
+  EXPECT_THROW(predict(model, data, {.inference = Inference::exact}), UsageError);
+  const auto one = predict(model, data, {.threads = 1});
+  EXPECT_GE(one[0].bound, one[0].best.front().score - 1e-9);
+  for (const int threads : {2, 7}) {
+    const auto many = predict(model, data, {.threads = threads});
+    EXPECT_EQ(one[0].best.front().labels, many[0].best.front().labels);
+    EXPECT_EQ(one[0].best.front().score, many[0].best.front().score);
+    EXPECT_EQ(one[0].bound, many[0].bound);
+  }
+  EXPECT_EQ(evaluate(model, data).solved_exactly, one[0].proven ? 1 : 0);
+}
+
+TEST(Predict, RefusesWhatDiffusionCannotGive) {
+  const Dataset data = test::random_chains(1, {.examples = 3});
+  const Model model = model_for(data, 1);
+  EXPECT_THROW(predict(model, data, {.inference = Inference::lp}), UsageError);
+  EXPECT_THROW(predict(model, data, {.inference = Inference::msd, .marginals = true}), UsageError);
+  EXPECT_THROW(predict(model, data, {.inference = Inference::msd, .nbest = 2}), UsageError);
+  // Where `auto` would fall back to diffusion, the reason is that of the exact oracle.
+  const Dataset dense = grid(40, 5);
+  EXPECT_THROW(predict(model_for(dense, 1), dense, {.marginals = true}), UsageError);
+}
+
 TEST(Predict, RefusesDataOfOtherTemplates) {
   const Dataset data = test::random_chains(1, {.states = 3});
   const Model model = model_for(test::random_chains(1, {.states = 4}), 1);
@@ -124,12 +200,14 @@ Table table(std::uint32_t states, const std::vector<std::vector<std::int32_t>>& 
 
 TEST(Losses, AreThoseCountedByHand) {
   // 5 labelled variables, 2 wrong, in 1 of 2 examples.
-  const Table t = table(3, {{0, 1, 2}, {2, 2}}, {{0, 2, 1}, {2, 2}});
+  Table t = table(3, {{0, 1, 2}, {2, 2}}, {{0, 2, 1}, {2, 2}});
+  t.predictions[1].proven = true;
   const Losses found = losses(t.data, t.predictions);
   EXPECT_EQ(found.examples, 2U);
   EXPECT_EQ(found.variables, 5U);
   EXPECT_DOUBLE_EQ(found.hamming, 2.0 / 5);
   EXPECT_DOUBLE_EQ(found.zero_one, 1.0 / 2);
+  EXPECT_DOUBLE_EQ(found.solved_exactly, 1.0 / 2);
   // State 0: F1 1. State 1: found 0 of 1. State 2: tp 2, fp 1, fn 1 → 4/6.
   EXPECT_DOUBLE_EQ(found.f1, (1.0 + 0 + 4.0 / 6) / 3);
   const auto labels = label_scores(t.data, t.predictions);

@@ -50,7 +50,7 @@ TEST(Summary, HasExactlyTheKeysOfTheContract) {
   EXPECT_EQ(json["objective"]["relaxation"], "local-polytope");
   EXPECT_TRUE(json["objective"]["dual"].is_null());
   EXPECT_EQ(keys(json["seconds"]), (std::vector<std::string>{"load", "train", "evaluate"}));
-  EXPECT_EQ(keys(json["train"]), (std::vector<std::string>{"hamming", "zero_one", "f1"}));
+  EXPECT_EQ(keys(json["train"]), (std::vector<std::string>{"hamming", "zero_one", "f1", "solved_exactly"}));
   EXPECT_TRUE(json["test"].is_null());
 }
 

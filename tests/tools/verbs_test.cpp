@@ -46,7 +46,7 @@ TEST_F(Verbs, TrainJsonIsOneObjectWithTheKeysOfTheContract) {
                                "threads", "memory_bytes", "nonzero_weights", "dimension", "train", "test"}));
   EXPECT_EQ(keys(json["objective"]),
             (Names{"primal", "dual", "gap", "relative_gap", "certified", "relaxation"}));
-  EXPECT_EQ(keys(json["test"]), (Names{"hamming", "zero_one", "f1"}));
+  EXPECT_EQ(keys(json["test"]), (Names{"hamming", "zero_one", "f1", "solved_exactly"}));
   EXPECT_EQ(json["status"], "converged");
   EXPECT_EQ(json["solver"], "bcfw");
   EXPECT_EQ(json["threads"], 2);
@@ -102,7 +102,8 @@ TEST_F(Verbs, EvalAgreesWithTheSummaryOfTraining) {
   const auto trained = json_of({"train", "train.jsonl", "--test", "test.jsonl", "-q", "--json",
                                 "--max-epochs", "5", "--model", "e.model"});
   const auto scored = json_of({"eval", "e.model", "test.jsonl", "--json", "--verbose"});
-  for (const char* key : {"hamming", "zero_one", "f1"}) EXPECT_EQ(scored[key], trained["test"][key]) << key;
+  for (const char* key : {"hamming", "zero_one", "f1", "solved_exactly"})
+    EXPECT_EQ(scored[key], trained["test"][key]) << key;
   EXPECT_EQ(scored["examples"], 20);
   EXPECT_FALSE(scored["labels"].empty());
   EXPECT_NE(run({"eval", "e.model", "test.jsonl", "-v"}).out.find("precision"), std::string::npos);
