@@ -146,6 +146,12 @@ inline double lane_sum(Vector v) { return v[0] + v[1]; }
 #endif
 
 // Extremes over the lanes.
+#if defined(__AVX2__) && !defined(__AVX512F__)
+inline double lane_maximum(Vector v) {
+  const __m128d pair = _mm_max_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
+  return _mm_cvtsd_f64(_mm_max_sd(pair, _mm_unpackhi_pd(pair, pair)));
+}
+#else
 inline double lane_maximum(Vector v) {
   double x[lanes];
   store(x, v);
@@ -153,6 +159,7 @@ inline double lane_maximum(Vector v) {
   for (std::size_t i = 1; i < lanes; ++i) best = x[i] > best ? x[i] : best;
   return best;
 }
+#endif
 inline double lane_minimum(Vector v) {
   double x[lanes];
   store(x, v);

@@ -31,7 +31,9 @@ class BinaryRule {
         coupling_(scratch.reals[1].reserve(top.incident.size())),
         own_(scratch.reals[2].reserve(top.incident.size())),
         base_(scratch.reals[3].reserve(top.variables())),
-        heard_(scratch.reals[4].reserve(top.incident.size())) {}
+        heard_(scratch.reals[4].reserve(top.incident.size())),
+        share_(scratch.reals[5].reserve(top.variables())),
+        node_(scratch.reals[6].reserve(top.variables())) {}
 
   // Whether all scores are finite; elsewhere differences mean nothing.
   bool gather(const Potentials& potentials, const double* delta) {
@@ -39,7 +41,8 @@ class BinaryRule {
     double check = 0;  // becomes NaN
     for (std::size_t i = 0; i < top_.variables(); ++i) {
       const double* row = potentials.node(i);
-      base_[i] = row[1] - row[0];
+      base_[i] = node_[i] = row[1] - row[0];
+      share_[i] = 1 / static_cast<double>(1 + top_.factors_of(i).size());
       constant.add(row[0]);
       check += base_[i] * 0;
     }
@@ -55,10 +58,14 @@ class BinaryRule {
       own_[p] = first;
       own_[q] = second;
       coupling_[p] = coupling_[q] = coupling;
-      other_[q] = first - (message[1] - message[0]);
-      other_[p] = second - (message[3] - message[2]);
+      const double to_first = message[1] - message[0];
+      const double to_second = message[3] - message[2];
+      other_[q] = first - to_first;
+      other_[p] = second - to_second;
       base_[top_.scope[2 * c]] += first;
       base_[top_.scope[2 * c + 1]] += second;
+      node_[top_.scope[2 * c]] += to_first;
+      node_[top_.scope[2 * c + 1]] += to_second;
       constant.add(cells[0]);
       check += (coupling + other_[p] + other_[q]) * 0;
     }
@@ -79,7 +86,8 @@ class BinaryRule {
     for (; k + 4 <= degree; k += 4)
       for (std::size_t u = 0; u < 4; ++u) sum[u] += heard[k + u];
     for (; k < degree; ++k) sum[0] += heard[k];
-    const double average = ((sum[0] + sum[1]) + (sum[2] + sum[3])) / static_cast<double>(1 + degree);
+    const double average = ((sum[0] + sum[1]) + (sum[2] + sum[3])) * share_[variable];
+    node_[variable] = average;
     const std::uint32_t* mate = plan_.mate.data() + begin;
     for (k = 0; k < degree; ++k) other_[mate[k]] = average - heard[k];
   }
@@ -88,22 +96,13 @@ class BinaryRule {
   double bound() const {
     const std::size_t n = top_.variables();
     return constant_ + sum_over_cliques(arena_, top_.cliques(), [&](std::size_t a, std::size_t end, int) {
-             double sum = 0;
-             for (; a < end && a < n; ++a) {
-               double difference = base_[a];
-               for (std::size_t p = top_.incident_begin[a]; p < top_.incident_begin[a + 1]; ++p)
-                 difference -= other_[plan_.mate[p]];
-               sum += positive(difference);
-             }
-             for (; a < end; ++a) {
-               const std::uint32_t p = plan_.first_entry[a - n];
-               const double second = other_[p];
-               const double first = other_[plan_.mate[p]];
-               const double with = first + positive(second + coupling_[p]);  // first variable at 1
-               sum += std::max(with, positive(second));
-             }
+             double sum[4] = {0, 0, 0, 0};  // an addition need not wait for the one before
+             for (; a < end && a < n; ++a) sum[a % 4] += positive(node_[a]);
+             for (; a + 4 <= end; a += 4)
+               for (std::size_t u = 0; u < 4; ++u) sum[u] += factor_top(a + u - n);
+             for (; a < end; ++a) sum[0] += factor_top(a - n);
              CompensatedSum part;
-             part.add(sum);
+             part.add((sum[0] + sum[1]) + (sum[2] + sum[3]));
              return part;
            });
   }
@@ -123,6 +122,13 @@ class BinaryRule {
   }
 
  private:
+  double factor_top(std::size_t factor) const {
+    const std::uint32_t p = plan_.first_entry[factor];
+    const double second = other_[p];
+    const double with_first = other_[plan_.mate[p]] + positive(second + coupling_[p]);
+    return std::max(with_first, positive(second));
+  }
+
   const Topology& top_;
   const MessagePlan& plan_;
   Arena* arena_;
@@ -130,6 +136,8 @@ class BinaryRule {
   double *other_, *coupling_, *own_;
   double* base_;  // B_i
   double* heard_;
+  double* share_;  // 1 / (1 + d_i)
+  double* node_;   // θ̂_i(1) − θ̂_i(0): moved by the variable's own updates only
   double constant_ = 0;
 };
 
