@@ -114,11 +114,29 @@ TEST_F(Verbs, PredictPrintsOneJsonLinePerExample) {
   EXPECT_EQ(finished.code, 0);
   EXPECT_EQ(lines(finished.out), 20U);
   const auto first = nlohmann::ordered_json::parse(finished.out.substr(0, finished.out.find('\n')));
-  EXPECT_EQ(keys(first), (Names{"id", "labels", "score"}));
+  EXPECT_EQ(keys(first), (Names{"id", "labels", "score", "bound", "proven"}));
   EXPECT_EQ(first["labels"].size(), 8U);
   ASSERT_EQ(run({"predict", "first.model", "test.jsonl", "-o", "labels.out", "-q"}).out, "");
   EXPECT_EQ(read_file(directory->file("labels.out")), finished.out);
   EXPECT_EQ(json_of({"predict", "first.model", "test.jsonl", "--json"})["predictions"].size(), 20U);
+}
+
+TEST_F(Verbs, PredictAndEvalTakeAnInference) {
+  const auto exact = json_of({"predict", "first.model", "test.jsonl", "--json", "--inference", "exact"});
+  const auto diffused = json_of({"predict", "first.model", "test.jsonl", "--json", "--inference", "msd"});
+  EXPECT_EQ(exact["solved_exactly"], 1.0);
+  // Chains: the relaxation is tight.
+  for (std::size_t m = 0; m < 20; ++m)
+    EXPECT_NEAR(diffused["predictions"][m]["score"].get<double>(),
+                exact["predictions"][m]["bound"].get<double>(), 1e-6);
+  EXPECT_EQ(run({"eval", "first.model", "test.jsonl", "--inference", "msd"}).code, 0);
+  for (const char* verb : {"predict", "eval"})
+    EXPECT_EQ(run({verb, "first.model", "test.jsonl", "--inference", "lp"}).code, 2);
+  for (const char* flag : {"--marginals", "--nbest=2"}) {
+    const Finished refused = run({"predict", "first.model", "test.jsonl", "--inference", "msd", flag});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.error.find("need exact inference"), std::string::npos);
+  }
 }
 
 TEST_F(Verbs, PredictAddsMarginalsAndTheBestFew) {
