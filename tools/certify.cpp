@@ -23,7 +23,7 @@ int run(const Verb& verb, const ModelDataFlags& flags, const std::string& model_
     bounds = certify(model, loaded.file.data, verb.threads);
   } catch (const InputError& error) {
     if (!error.where().file.empty()) throw;
-    throw InputError({data_path}, error.reason());
+    throw InputError({model_path}, fmt::format("with {}: {}", data_path, error.reason()));
   }
   const auto gap = bounds.gap();
   const double relative = gap.value_or(0) / std::max(1e-12, std::abs(bounds.primal));
