@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "margrave/error.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace margrave::test {

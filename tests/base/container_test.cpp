@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "base/random.hpp"
+#include "margrave/error.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace margrave::test {

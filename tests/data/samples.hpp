@@ -5,7 +5,10 @@
 
 #include <string>
 
+#include "base/random.hpp"
 #include "margrave/dataset.hpp"
+#include "margrave/error.hpp"
+#include "margrave/io.hpp"
 #include "support/scratch_folder.hpp"
 
 namespace margrave::test {
