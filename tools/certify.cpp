@@ -14,9 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A dual bound above the primal by more than rounding cannot be: something is broken.
-constexpr double rounding = 1e-10;
-
 int run(const Verb& verb, const ModelDataFlags& flags, const std::string& model_path,
         const std::string& data_path) {
   const Model model = load_model(model_path);
@@ -26,11 +23,11 @@ int run(const Verb& verb, const ModelDataFlags& flags, const std::string& model_
     bounds = certify(model, loaded.file.data, verb.threads);
   } catch (const InputError& error) {
     if (!error.where().file.empty()) throw;
-    throw InputError({data_path}, error.reason());
+    throw InputError({model_path}, fmt::format("with {}: {}", data_path, error.reason()));
   }
   const auto gap = bounds.gap();
   const double relative = gap.value_or(0) / std::max(1e-12, std::abs(bounds.primal));
-  const bool broken = gap && !(*gap >= -rounding * std::max(1.0, std::abs(bounds.primal)));
+  const bool broken = gap && !(*gap >= -bounds.rounding);
   if (verb.json) {
     const auto number = [](const std::optional<double>& value) {
       return value ? Json(*value) : Json(nullptr);

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <system_error>
 
+#include "base/kernels.hpp"
 #include "margrave/error.hpp"
 #include "margrave/version.hpp"
 #include "tools/verb.hpp"
@@ -97,6 +99,16 @@ bool parse(Verb& verb, std::vector<std::string> arguments) {
   return true;
 }
 
+// A set that is misspelt, or that this machine does not run, would go unnoticed: another one takes its place.
+void check_environment() {
+  const char* isa = std::getenv("MARGRAVE_ISA");  // NOLINT(concurrency-mt-unsafe): no thread has started
+  if (isa == nullptr || *isa == '\0' || kernels_for(isa) != nullptr) return;
+  std::vector<std::string_view> known;
+  for (const std::string_view name : {"baseline", "avx2", "avx512"})
+    if (kernels_for(name) != nullptr) known.push_back(name);
+  throw UsageError(fmt::format("MARGRAVE_ISA={}: this machine runs {}", isa, fmt::join(known, ", ")));
+}
+
 int run(std::vector<std::string> arguments) {
   bool quiet = false;
   while (!arguments.empty() && (arguments.front() == "-q" || arguments.front() == "--quiet")) {
@@ -131,6 +143,7 @@ int run(std::vector<std::string> arguments) {
   if (!parse(verb, std::move(arguments))) return success;
   if (verb.printed_lists()) return success;
   verb.check();
+  check_environment();
   verb.quiet = verb.quiet || quiet;
   return verb.run();
 }

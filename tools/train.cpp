@@ -43,6 +43,7 @@ class Train {
   }
 
   int run() {
+    catch_signals();
     const TrainOptions options = flags_.options(verb_);
     require_apart(options);
     ignore_broken_pipes();
@@ -71,7 +72,8 @@ class Train {
     if (test) test_losses = evaluate(result.model, *test, predicting);
     if (verb_.json) fmt::print("{}\n", summary_json(report, loaded.seconds, train_losses, test_losses));
     print(report, options, loaded.seconds, train_losses, test_losses);
-    if (report.status == Status::interrupted) return interrupted;
+    // Also where the signal came too late to stop the training.
+    if (report.status == Status::interrupted || stop_requested()) return interrupted;
     return report.status == Status::numerical_failure ? numerical_failure : success;
   }
 
@@ -113,7 +115,7 @@ class Train {
     };
     hooks.on_progress = [&](std::uint64_t epoch, double fraction) { progress.moved(epoch, fraction); };
     hooks.stop = &stop_requested();
-    catch_signals();
+    stop_on_signals();
     try {
       TrainResult result = train(data, options, hooks);
       progress.finish();

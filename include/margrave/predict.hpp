@@ -69,6 +69,7 @@ struct CertifiedBounds {
   double weight_distance = 0;  ///< largest |w − w(certificate)|
   /// Largest distance of an example's weights from the simplex, before they were normalised.
   double infeasibility = 0;
+  double rounding = 0;  ///< a gap below minus this cannot come from rounding: something is broken
 
   std::optional<double> gap() const {
     if (!dual) return std::nullopt;

@@ -1,165 +1,32 @@
-// The `jsonl` format: general factor graphs. A header line with the templates, then one example a line.
+// The `jsonl` format: general factor graphs. A header line with the templates (jsonl_header.cpp), then one
+// example a line.
 //
-// Beside the keys of the documentation, a template of the header may carry "state_names" and "input_names".
 // Unknown keys are skipped with a warning. An example is parsed whole before it goes to the builder, because
 // keys may come in any order.
-#include <array>
 #include <limits>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
-#include "data/json_cursor.hpp"
-#include "data/readers.hpp"
+#include "data/jsonl_parts.hpp"
+#include "margrave/error.hpp"
 
 namespace margrave {
 namespace {
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
-void skip_unknown(JsonCursor& json, std::string_view key, Warnings& warnings) {
-  warnings.add(json.reader().place(json.here()), "unknown key " + quoted(key) + " is skipped");
-  json.skip_value();
-}
-
-// The known keys of one object, each at most once: which of two values would be meant?
-template <std::size_t Count>
-class Keys {
- public:
-  Keys(JsonCursor& json, const std::string_view (&known)[Count]) : json_(json), known_(known) {}
-  // To be called first for every member.
-  void note(std::string_view key) {
-    for (std::size_t n = 0; n < Count; ++n) {
-      if (known_[n] != key) continue;
-      if (seen_[n]) json_.fail(quoted(key) + " is given twice");
-      seen_[n] = true;
-    }
-  }
-
- private:
-  JsonCursor& json_;
-  const std::string_view (&known_)[Count];
-  std::array<bool, Count> seen_{};
-};
-
-constexpr std::string_view template_keys[] = {"states", "inputs", "weights", "state_names", "input_names"};
-constexpr std::string_view header_keys[] = {"format", "version", "templates"};
 constexpr std::string_view example_keys[] = {"id", "variables", "factors"};
 constexpr std::string_view variable_keys[] = {"template", "label", "loss", "x"};
 constexpr std::string_view factor_keys[] = {"template", "variables", "x"};
 
-// An integer in [low, high].
-std::int64_t integer_between(JsonCursor& json, std::int64_t low, std::int64_t high, const char* what) {
+std::int32_t parse_label(JsonCursor& json) {
   const char* at = json.here();
-  const std::int64_t value = json.integer();
-  if (value < low || value > high)
-    json.fail(at, std::string(what) + " " + std::to_string(value) + " is out of range " +
-                      std::to_string(low) + " to " + std::to_string(high));
-  return value;
-}
-
-Template parse_template(JsonCursor& json, const std::string& name, Warnings& warnings) {
-  const char* begin = json.here();
-  std::vector<std::uint32_t> states;
-  std::uint64_t inputs = 1;
-  WeightRows kind = WeightRows::full;
-  std::vector<std::int32_t> rows;
-  std::vector<std::string> state_names;
-  std::vector<std::string> input_names;
-  Keys keys(json, template_keys);
-  json.object([&](std::string_view key) {
-    keys.note(key);
-    if (key == "states") {
-      json.array([&] {
-        states.push_back(static_cast<std::uint32_t>(integer_between(json, 1, 1 << 24, "a number of states")));
-      });
-    } else if (key == "inputs") {
-      inputs =
-          static_cast<std::uint64_t>(integer_between(json, 1, std::int64_t{1} << 31U, "a number of inputs"));
-    } else if (key == "weights") {
-      if (json.peek() == '{') {
-        kind = WeightRows::explicit_;
-        json.object([&](std::string_view inner) {
-          if (inner != "rows")
-            json.fail("weights must be \"full\", \"potts\", \"equal\" or {\"rows\":[...]}");
-          if (!rows.empty()) json.fail("\"rows\" is given twice");
-          json.array([&] {
-            rows.push_back(static_cast<std::int32_t>(
-                integer_between(json, -1, std::numeric_limits<std::int32_t>::max(), "a row")));
-          });
-        });
-        return;
-      }
-      const char* at = json.here();
-      const std::string_view text = json.string();
-      if (text != "full" && text != "potts" && text != "equal")
-        json.fail(at, "weights must be \"full\", \"potts\", \"equal\" or {\"rows\":[...]}");
-      kind = text == "full" ? WeightRows::full : text == "potts" ? WeightRows::potts : WeightRows::equal;
-    } else if (key == "state_names") {
-      json.array([&] { state_names.emplace_back(json.string()); });
-    } else if (key == "input_names") {
-      json.array([&] { input_names.emplace_back(json.string()); });
-    } else {
-      skip_unknown(json, key, warnings);
-    }
-  });
-  if (states.empty()) json.fail(begin, "template " + quoted(name) + " needs \"states\"");
-  if (!state_names.empty() && (states.size() != 1 || state_names.size() != states[0]))
-    json.fail(begin, "template " + quoted(name) + " needs one name per state, for single variables only");
-  if (!input_names.empty() && input_names.size() != inputs)
-    json.fail(begin, "template " + quoted(name) + " needs one name per input");
-  try {
-    Template result = make_template(name, std::move(states), inputs, kind, std::move(rows));
-    result.state_names = std::move(state_names);
-    result.input_names = std::move(input_names);
-    return result;
-  } catch (const UsageError& error) {
-    json.fail(begin, error.what());
-  }
-}
-
-TemplateSet parse_header(JsonCursor& json, Warnings& warnings) {
-  const char* begin = json.here();
-  bool has_format = false;
-  bool has_version = false;
-  const char* templates_at = begin;
-  std::vector<Template> templates;
-  std::unordered_set<std::string> names;
-  Keys keys(json, header_keys);
-  json.object([&](std::string_view key) {
-    keys.note(key);
-    const char* at = json.here();
-    if (key == "format") {
-      if (json.string() != "margrave-jsonl") json.fail(at, "the format must be \"margrave-jsonl\"");
-      has_format = true;
-    } else if (key == "version") {
-      const std::int64_t version = json.integer();
-      if (version != 1)
-        json.fail(at,
-                  "version " + std::to_string(version) + " of the format is unknown; this program reads 1");
-      has_version = true;
-    } else if (key == "templates") {
-      templates_at = at;
-      json.object([&](std::string_view name) {
-        const char* template_at = json.here();
-        if (!names.emplace(name).second)
-          json.fail(template_at, "template " + quoted(name) + " is given twice");
-        templates.push_back(parse_template(json, std::string(name), warnings));
-      });
-    } else {
-      skip_unknown(json, key, warnings);
-    }
-  });
-  json.finish();
-  if (!has_format) json.fail(begin, "the first line must be the header, {\"format\":\"margrave-jsonl\",...}");
-  if (!has_version) json.fail(begin, "the header needs \"version\"");
-  if (templates.empty()) json.fail(templates_at, "the header needs \"templates\"");
-  try {
-    return TemplateSet(std::move(templates));
-  } catch (const UsageError& error) {
-    json.fail(templates_at, error.what());
-  }
+  const std::int64_t label = json.integer();
+  if (label < 0)
+    json.fail(at, "label " + std::to_string(label) +
+                      " is below 0: a label is the number of a state, from 0, or null where it is unknown");
+  if (label > std::numeric_limits<std::int32_t>::max())
+    json.fail(at, "label " + std::to_string(label) + " is out of range");
+  return static_cast<std::int32_t>(label);
 }
 
 class ExampleParser {
@@ -242,9 +109,7 @@ class ExampleParser {
         variable.block = parse_block(json);
       } else if (key == "label") {
         variable.label_at = json.here();
-        variable.label = json.take_null() ? unlabelled
-                                          : static_cast<std::int32_t>(integer_between(
-                                                json, 0, std::numeric_limits<std::int32_t>::max(), "label"));
+        variable.label = json.take_null() ? unlabelled : parse_label(json);
       } else if (key == "loss") {
         const char* at = json.here();
         variable.loss = json.number();
@@ -418,7 +283,7 @@ ReadResult read_jsonl(LineReader& reader, Warnings& warnings) {
   std::string_view line;
   if (!reader.next(line)) throw InputError({reader.path(), 0, 0}, "no examples: the file is empty");
   JsonCursor header(reader, line);
-  DatasetBuilder builder(parse_header(header, warnings));
+  DatasetBuilder builder(parse_jsonl_header(header, warnings));
   ExampleParser parser(builder, warnings);
   while (reader.next(line)) {
     JsonCursor json(reader, line);

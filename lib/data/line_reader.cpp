@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -114,12 +115,20 @@ std::size_t ByteSource::inflate(char* out, std::size_t capacity) {
   return capacity - stream.avail_out;
 }
 
-LineReader::LineReader(const std::string& path) : source_(path), buffer_(text_block) {}
+LineReader::LineReader(const std::string& path) : source_(path) { grow(text_block); }
+
+void LineReader::grow(std::size_t size) {
+  char* grown = static_cast<char*>(std::realloc(buffer_.get(), size));
+  if (grown == nullptr) throw std::bad_alloc();
+  static_cast<void>(buffer_.release());  // realloc has taken it
+  buffer_.reset(grown);
+  size_ = size;
+}
 
 bool LineReader::fill() {
   if (finished_) return false;
   if (begin_ > 0) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
@@ -127,8 +136,8 @@ bool LineReader::fill() {
   if (end_ >= longest_line)
     throw InputError({path(), line_number_ + 1, 0}, "a line of more than 2^30 bytes: is this a text file?");
   // Doubling keeps the copying proportional to the line, however long it is.
-  if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
-  const std::size_t got = source_.read(buffer_.data() + end_, buffer_.size() - end_);
+  if (end_ == size_) grow(2 * size_);
+  const std::size_t got = source_.read(buffer_.get() + end_, size_ - end_);
   if (got == 0) finished_ = true;
   end_ += got;
   return got > 0;
@@ -137,7 +146,7 @@ bool LineReader::fill() {
 std::string_view LineReader::peek(std::size_t count) {
   while (end_ - begin_ < count && fill()) {
   }
-  return {buffer_.data() + begin_, std::min(count, end_ - begin_)};
+  return {buffer_.get() + begin_, std::min(count, end_ - begin_)};
 }
 
 bool LineReader::next(std::string_view& line) {
@@ -145,13 +154,13 @@ bool LineReader::next(std::string_view& line) {
   std::size_t searched = 0;
   const char* newline = nullptr;
   for (;;) {
-    const char* from = buffer_.data() + begin_ + searched;
+    const char* from = buffer_.get() + begin_ + searched;
     newline = static_cast<const char*>(std::memchr(from, '\n', end_ - begin_ - searched));
     if (newline != nullptr) break;
     searched = end_ - begin_;
     if (!fill()) break;
   }
-  line_begin_ = buffer_.data() + begin_;
+  line_begin_ = buffer_.get() + begin_;
   if (newline == nullptr && begin_ == end_) return false;
   ++line_number_;
   std::size_t length = newline != nullptr ? static_cast<std::size_t>(newline - line_begin_) : end_ - begin_;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,7 +60,14 @@ class LineReader {
   // More bytes behind end_; false at the end of the file.
   bool fill();
   ByteSource source_;
-  std::vector<char> buffer_;
+  struct Free {
+    void operator()(char* p) const { std::free(p); }
+  };
+  // Grown by realloc, which moves the pages of a long line instead of copying them, and leaves those
+  // untouched that no line reaches.
+  void grow(std::size_t size);
+  std::unique_ptr<char, Free> buffer_;
+  std::size_t size_ = 0;
   std::size_t begin_ = 0, end_ = 0;  // of the bytes that are not yet returned
   bool finished_ = false, started_ = false;
   std::uint64_t line_number_ = 0;

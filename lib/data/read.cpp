@@ -1,7 +1,5 @@
 // read_data and write_data: which reader, and what is done to its result.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -36,21 +34,6 @@ std::string detect(LineReader& reader) {
   return tabs + 1 >= letter_columns ? "letter" : "multilabel";
 }
 
-void check_options(const ReadOptions& options, const std::string& format) {
-  const auto refuse = [&](const char* what, const char* where) {
-    throw UsageError(std::string(what) + " is for " + where + " data, but the format is " + format);
-  };
-  if (format != "letter" && !options.train_folds.empty()) refuse("a list of training folds", "letter");
-  const bool has_bias = format == "letter" || format == "multilabel";
-  if (!has_bias && options.bias.value_or(0) != 0 && format != "mgd")
-    refuse("a bias", "letter and multilabel");
-  if (options.bias && !(std::abs(*options.bias) <= std::numeric_limits<float>::max()))
-    throw UsageError("the bias must be a finite number");
-  if (options.feature_base > 1) throw UsageError("the feature base is 0 or 1");
-  if (format == "letter" && options.parameters == Parameters::minimal)
-    refuse("the minimal parametrisation", "multilabel");
-}
-
 void fit(DataFile& file, const ReadOptions& options, const TemplateSet* templates, const std::string& path,
          Warnings& warnings) {
   const auto each = [&](Dataset& data) {
@@ -76,14 +59,14 @@ DataFile read_data(const std::string& path, const ReadOptions& options, const Te
   ReadResult result;
   if (options.format == "mgd" || (options.format == "auto" && is_container(path))) {
     file.format = "mgd";
-    check_options(options, file.format);
+    check_read_options(options, file.format);
     result = read_mgd(path, made_by);
   } else {
     if (is_container(path))
       throw InputError({path, 0, 0}, "is a binary file of margrave, not " + options.format + " data");
     LineReader reader(path);
     file.format = options.format == "auto" ? detect(reader) : options.format;
-    check_options(options, file.format);
+    check_read_options(options, file.format);
     if (file.format == "letter") {
       result = read_letter(reader, options);
     } else if (file.format == "jsonl") {

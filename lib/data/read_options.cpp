@@ -1,10 +1,33 @@
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "data/readers.hpp"
 #include "margrave/error.hpp"
 
 namespace margrave {
+
+void check_read_options(const ReadOptions& options, std::string_view format) {
+  const auto refuse = [&](const char* what, const char* where) {
+    std::string message = std::string(what) + " is for " + where + " data, but the format is ";
+    message += format;
+    if (format == "mgd") message += ": such options are given to `convert`, which makes the cache";
+    throw UsageError(message);
+  };
+  const bool any = format == "auto", letter = any || format == "letter",
+             multilabel = any || format == "multilabel";
+  if (!letter && !options.train_folds.empty()) refuse("a list of folds", "letter");
+  if (!letter && !multilabel && options.bias.value_or(0) != 0) refuse("a bias", "letter and multilabel");
+  if (!multilabel && options.graph != Graph::full) refuse("--graph", "multilabel");
+  if (!multilabel && options.feature_base != 1) refuse("--feature-base", "multilabel");
+  if (!multilabel && options.top_labels != 0) refuse("--top-labels", "multilabel");
+  if (!multilabel && options.parameters == Parameters::minimal) refuse("--parameters minimal", "multilabel");
+  if (options.bias && !(std::abs(*options.bias) <= std::numeric_limits<float>::max()))
+    throw UsageError("the bias must be a finite number");
+  if (options.feature_base > 1) throw UsageError("the feature base is 0 or 1");
+  static_cast<void>(FoldList(options.train_folds));
+}
 
 std::string to_json(const ReadOptions& options) {
   nlohmann::json json;
@@ -36,6 +59,10 @@ ReadOptions read_options_from_json(std::string_view text) {
     options.feature_base = json.at("feature_base").get<std::uint32_t>();
     options.top_labels = json.at("top_labels").get<std::uint64_t>();
     options.drop_unlabelled = json.at("drop_unlabelled").get<bool>();
+    const auto known = formats();
+    if (options.format != "auto" && std::find(known.begin(), known.end(), options.format) == known.end())
+      throw UsageError("the format it was read from is unknown to this program");
+    check_read_options(options, options.format);
     return options;
   } catch (const nlohmann::json::exception& error) {
     throw UsageError(std::string("the options it was read with are broken: ") + error.what());

@@ -12,6 +12,10 @@
 
 namespace margrave {
 
+// Joint states of all templates of one file together. Their rows take four bytes each, which a few dozen
+// bytes of a hostile file could ask for 2^24 times per template.
+inline constexpr std::uint64_t most_joint_states = std::uint64_t{1} << 26U;
+
 // Which folds train: "0", "1-9", "1,2,5". Empty text means all.
 class FoldList {
  public:
@@ -59,6 +63,10 @@ struct LabelPair {
   }
 };
 std::vector<LabelPair> chow_liu_tree(std::size_t labels, const std::vector<std::vector<std::uint32_t>>& sets);
+
+// Throws UsageError for an option that `format` does not know: silence would let the caller believe it
+// worked. With "auto" only what is wrong for every format is refused.
+void check_read_options(const ReadOptions& options, std::string_view format);
 
 // ReadOptions as one JSON object, for binary files. Parsing throws UsageError.
 std::string to_json(const ReadOptions& options);

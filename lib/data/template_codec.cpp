@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/readers.hpp"
 #include "margrave/error.hpp"
 
 namespace margrave {
@@ -53,6 +54,7 @@ TemplateSet read_templates(ByteReader in, const std::string& file) {
   const auto count = in.get<std::uint64_t>();
   if (count > in.left()) in.fail("is truncated");
   std::vector<Template> templates;
+  std::uint64_t joint_states = 0;
   try {
     for (std::uint64_t n = 0; n < count; ++n) {
       std::string name = get_text(in);
@@ -64,6 +66,8 @@ TemplateSet read_templates(ByteReader in, const std::string& file) {
       auto rows = in.get_array<std::int32_t>();
       Template t = make_template(std::move(name), std::move(states), inputs, static_cast<WeightRows>(kind),
                                  std::move(rows));
+      joint_states += t.joint_states();
+      if (joint_states > most_joint_states) in.fail("has templates with more than 2^26 joint states");
       t.state_names = get_names(in);
       t.input_names = get_names(in);
       if ((!t.state_names.empty() && (t.order() != 1 || t.state_names.size() != t.states[0])) ||

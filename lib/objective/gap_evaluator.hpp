@@ -56,6 +56,8 @@ class GapEvaluator {
   // Rebuilds w from the dual point into `weights`
   // (data.templates().storage() long) and evaluates both bounds there.
   Bounds evaluate(const DualPoint& point, std::span<double> weights);
+  // Only rebuilds w: no oracle calls.
+  void weights_of(const DualPoint& point, std::span<double> weights) { rebuild(point, weights); }
   // P(w) at any weights.
   double primal(std::span<const double> weights);
 

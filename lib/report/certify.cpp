@@ -25,6 +25,9 @@ namespace margrave {
 namespace {
 
 constexpr std::size_t examples_per_block = 16;
+// Parts of P and of the scores behind it: far above what rounding makes of them, far below what a mistake
+// does.
+constexpr double rounding_of_result = 1e-10, rounding_of_scores = 1e-13;
 
 double loss_scale(const Model& model, const FactorGraph& graph) {
   return model.hamming == Hamming::normalized ? 1.0 / static_cast<double>(graph.variables()) : 1.0;
@@ -101,9 +104,17 @@ DualPoint rebuild(const Model& model, const Certificate& certificate, const Data
   return point;
 }
 
+struct HingeSum {
+  CompensatedSum value, magnitude;  // magnitude: of all scores that were added up, each without its sign
+  void add(const HingeSum& other) {
+    value.add(other.value);
+    magnitude.add(other.magnitude);
+  }
+};
+
 // Σ_m max_y [Δ(y) − <w, ψ(y)>]: the oracle only names the
 // labelling, its value is added up here, clique by clique.
-double hinge_sum(const Model& model, const Dataset& data, int threads) {
+HingeSum hinge_sum(const Model& model, const Dataset& data, int threads) {
   const auto oracle = make_exact_oracle(data);
   if (!oracle->exact()) throw UsageError("these graphs have no exact oracle, so nothing can be certified");
   struct Worker {
@@ -115,7 +126,7 @@ double hinge_sum(const Model& model, const Dataset& data, int threads) {
   std::vector<Worker> workers(static_cast<std::size_t>(arena.threads()));
   const auto block = [&](std::size_t begin, std::size_t end, int number) {
     Worker& worker = workers[static_cast<std::size_t>(number)];
-    CompensatedSum sum;
+    HingeSum sum;
     for (std::size_t m = begin; m < end; ++m) {
       const FactorGraph graph = data[m];
       const Topology& topology = graph.topology();
@@ -123,19 +134,23 @@ double hinge_sum(const Model& model, const Dataset& data, int threads) {
       worker.potentials.add_loss(graph, loss_scale(model, graph));
       worker.labels.resize(graph.variables());
       oracle->argmax(graph, worker.potentials, worker.scratch, worker.labels);
-      sum.add(hamming(model, graph, worker.labels));
+      sum.value.add(hamming(model, graph, worker.labels));
       for (std::size_t clique = 0; clique < graph.cliques(); ++clique) {
         const std::size_t truth = joint_state(topology, clique, graph.labels());
         const std::size_t state = joint_state(topology, clique, worker.labels);
-        if (state == truth) continue;
         const Template& t = data.templates()[topology.template_of(clique)];
-        sum.add(state_score(data, t, graph.input_of(clique), state, model.weights.data()));
-        sum.add(-state_score(data, t, graph.input_of(clique), truth, model.weights.data()));
+        const double right = state_score(data, t, graph.input_of(clique), truth, model.weights.data());
+        sum.magnitude.add(std::abs(right));
+        if (state == truth) continue;
+        const double found = state_score(data, t, graph.input_of(clique), state, model.weights.data());
+        sum.magnitude.add(std::abs(found));
+        sum.value.add(found);
+        sum.value.add(-right);
       }
     }
     return sum;
   };
-  return ordered_reduce<CompensatedSum>(arena, data.size(), examples_per_block, block).value();
+  return ordered_reduce<HingeSum>(arena, data.size(), examples_per_block, block);
 }
 
 }  // namespace
@@ -157,8 +172,13 @@ CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
       bounds.weight_distance =
           std::max(bounds.weight_distance, std::abs(point.weights[i] - model.weights[i]));
   }
-  bounds.primal = model.lambda / 2 * squared_norm(model.weights) +
-                  hinge_sum(model, data, threads) / static_cast<double>(data.size());
+  const HingeSum hinge = hinge_sum(model, data, threads);
+  const auto examples = static_cast<double>(data.size());
+  bounds.primal = model.lambda / 2 * squared_norm(model.weights) + hinge.value.value() / examples;
+  bounds.rounding = rounding_of_result * std::max(1.0, std::abs(bounds.primal)) +
+                    rounding_of_scores * hinge.magnitude.value() / examples;
+  if (!std::isfinite(bounds.primal) || !std::isfinite(bounds.dual.value_or(0)))
+    throw InputError({}, "the model's numbers are so large that its objective is not finite");
   return bounds;
 }
 

@@ -1,5 +1,6 @@
 #include "report/checkpoint.hpp"
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include "base/container.hpp"
 #include "margrave/error.hpp"
 #include "report/option_fields.hpp"
+#include "report/shallow_json.hpp"
 
 namespace margrave {
 
@@ -30,7 +32,7 @@ std::string_view text(std::span<const std::byte> bytes) {
 
 // "lambda 0.1 then, 0.2 now; seed …": what differs between two sets of options.
 std::string differences(std::string_view then, std::string_view now) {
-  const auto before = nlohmann::json::parse(then, nullptr, false), after = nlohmann::json::parse(now);
+  const auto before = parse_shallow(then), after = nlohmann::json::parse(now);
   if (!before.is_object()) return "they cannot be read";
   const nlohmann::json old_fields = before.flatten(), new_fields = after.flatten();
   nlohmann::json all = old_fields;
@@ -103,8 +105,9 @@ RunProgress resume_checkpoint(const std::string& path, const Dataset& data, cons
   progress.train_seconds = run.get<double>();
   progress.evaluate_seconds = run.get<double>();
   progress.wall_seconds = run.get<double>();
-  if (!(progress.train_seconds >= 0) || !(progress.evaluate_seconds >= 0) || !(progress.wall_seconds >= 0))
-    run.fail("has a time that is no time");
+  for (const double seconds : {progress.train_seconds, progress.evaluate_seconds, progress.wall_seconds})
+    if (!std::isfinite(seconds) || seconds < 0) run.fail("has a time that is no time");
+  if (run.left() != 0) run.fail("is longer than it should be");
   return progress;
 }
 

@@ -13,7 +13,6 @@
 
 #include <bit>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/container.hpp"
 #include "base/stream.hpp"
@@ -22,6 +21,7 @@
 #include "margrave/error.hpp"
 #include "margrave/model.hpp"
 #include "report/certificate_codec.hpp"
+#include "report/shallow_json.hpp"
 
 namespace margrave {
 namespace {
@@ -147,7 +147,7 @@ Model load_model(const std::string& path) {
     check_weights(model, path);
     const auto text = file->array<char>("provenance");
     model.provenance.assign(text.begin(), text.end());
-    if (!model.provenance.empty() && !nlohmann::json::accept(model.provenance))
+    if (!model.provenance.empty() && parse_shallow(model.provenance).is_discarded())
       throw InputError({path}, "model's provenance is not JSON");
     if (file->find("certificate"))
       model.certificate =

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -56,6 +57,22 @@ struct SolverMaker {
   }
 };
 
+// The weights of a resumed run are those of its dual point, but for the rounding of many small steps; others
+// would spoil the steps until the next evaluation, or overflow.
+void require_own_weights(const std::string& file, const Dataset& data, const Solver& solver,
+                         GapEvaluator& evaluator) {
+  if (solver.dual_point() == nullptr) return;
+  std::vector<double> expected(data.templates().storage());
+  evaluator.weights_of(*solver.dual_point(), expected);
+  double largest = 0, distance = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    distance = std::max(distance, std::abs(expected[i] - solver.weights()[i]));
+  }
+  if (!(distance <= 1e-6 * std::max(1.0, largest)))
+    throw InputError({file}, "this checkpoint's weights are not those of its dual point");
+}
+
 }  // namespace
 
 TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& hooks) {
@@ -80,7 +97,10 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
     evaluator.evaluate(*solver->dual_point(), w);
     solver->adopt(w);
   }
-  if (!options.resume.empty()) progress = resume_checkpoint(options.resume, data, options, *solver);
+  if (!options.resume.empty()) {
+    progress = resume_checkpoint(options.resume, data, options, *solver);
+    require_own_weights(options.resume, data, *solver, evaluator);
+  }
 
   std::function<void(const RunProgress&)> save;
   if (!options.checkpoint.empty())

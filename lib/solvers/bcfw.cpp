@@ -24,6 +24,7 @@
 //
 // Departs from the paper: averaging, where asked for, is over epochs (epoch k counts k-fold), not over steps.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -130,6 +131,12 @@ class Bcfw final : public Solver {
     const auto gap = in.get_array<double>();
     if (w.size() != weights_.size() || average.size() != average_.size() || gap.size() != gap_.size())
       in.fail("does not fit the data or the options");
+    const auto finite = [](double x) { return std::isfinite(x); };
+    if (!std::all_of(w.begin(), w.end(), finite) || !std::all_of(average.begin(), average.end(), finite))
+      in.fail("holds a weight that is not a finite number");
+    // Infinite before the first visit.
+    if (!std::all_of(gap.begin(), gap.end(), [](double g) { return g >= 0; }))
+      in.fail("holds a block's gap that is no gap");
     weights_.assign(w);
     average_ = average;
     gap_ = gap;
@@ -142,6 +149,7 @@ class Bcfw final : public Solver {
     pass_gain_ = in.get<double>();
     epoch_gain_ = in.get<double>();
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");
+    if (!finite(pass_gain_) || !finite(epoch_gain_)) in.fail("holds a gain that is not a finite number");
   }
 
   void warm_start(ByteReader& in) override { blocks_->restore(in); }

@@ -23,7 +23,8 @@ constexpr double empty = 1e-18;           // weights below are none
 constexpr double cancelling = 1e-13;      // part of the largest change that is left of changes that cancel
 constexpr std::uint32_t keep_unused = 2;  // labellings without weight that outlive an epoch
 constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap is this part of what it was
-constexpr double inner_accuracy = 1e-3;   // inner steps stop at this part of the first gradient difference
+constexpr double same_product = 1e-9;  // two sums of one inner product differ by less, as part of the lengths
+constexpr double inner_accuracy = 1e-3;  // inner steps stop at this part of the first gradient difference
 
 class LabellingBlocks final : public DualBlocks {
  public:
@@ -134,6 +135,7 @@ class LabellingBlocks final : public DualBlocks {
       const LabellingCache::Block b = cache_.block(m);
       for (std::uint32_t k = 0; k < b.count; ++k)
         b.loss[k] = problem_.objective.loss(g, b.labelling(k, g.variables()));
+      check_products(in, m, b);
     }
   }
 
@@ -157,6 +159,24 @@ class LabellingBlocks final : public DualBlocks {
   }
 
  private:
+  // Steps along wrong products would be wrong without a sign of it, or end in numbers that are not finite.
+  void check_products(const ByteReader& in, std::size_t m, const LabellingCache::Block& b) const {
+    FeatureGram::Scratch scratch;
+    std::vector<double> expected(b.count + 1U), length(b.count);
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      gram_.products(m, b.labelling(k, problem_.data[m].variables()), b.labels, b.count, scratch,
+                     expected.data());
+      const double* row = b.gram + std::size_t{k} * b.capacity;
+      length[k] = std::sqrt(expected[k]);
+      for (std::uint32_t j = 0; j <= k; ++j) {
+        const double tolerance = same_product * length[k] * length[j];
+        if (!(std::abs(row[j] - expected[j]) <= tolerance) ||
+            !(std::abs(b.gram[std::size_t{j} * b.capacity + k] - expected[j]) <= tolerance))
+          in.fail("holds inner products that are not those of the data");
+      }
+    }
+  }
+
   // The largest block, and the most changes any example can ask for.
   void measure() {
     for (std::size_t m = 0; m < cache_.size(); ++m) {

@@ -2,6 +2,8 @@
 // grows, whatever vertices turn up; the price is that only plain Frank-Wolfe
 // steps are possible, because the vertices that μ is made of are forgotten.
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
@@ -84,6 +86,13 @@ class MarginalBlocks final : public DualBlocks {
       if (mu.size() != store_[m].size()) in.fail("does not fit the data");
       if (!std::all_of(mu.begin(), mu.end(), [](double x) { return x >= 0 && x <= 1 + 1e-9; }))
         in.fail("holds a mass that is no probability");
+      const Topology& top = problem_.data[m].topology();
+      for (std::size_t a = 0; a < top.cliques(); ++a) {
+        const double total =
+            std::accumulate(mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a]),
+                            mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a + 1]), 0.0);
+        if (std::abs(total - 1) > 1e-6) in.fail("has masses that do not sum to 1");
+      }
       std::copy(mu.begin(), mu.end(), store_[m].begin());
     }
   }

@@ -89,6 +89,11 @@ class Loop {
         outcome_.status = Status::converged;
         break;
       }
+      // Here rather than in the next epoch, which would have to be evaluated once more.
+      if (hooks_.stop != nullptr && hooks_.stop->load(std::memory_order_relaxed)) {
+        outcome_.status = Status::interrupted;
+        break;
+      }
       if (save && seconds_since(last_save) > seconds_between_saves) {
         save(progress_now());
         last_save = Clock::now();

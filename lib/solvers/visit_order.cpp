@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace margrave {
 
@@ -64,8 +65,14 @@ void VisitOrder::restore(ByteReader& in) {
   const bool rounds_fit = order_.empty() ? true : !round_end_.empty() && round_end_.back() == order_.size();
   if (!rounds_fit || !std::is_sorted(round_end_.begin(), round_end_.end()))
     in.fail("has rounds that do not fit");
-  for (const std::uint32_t m : order_)
-    if (m >= examples_) in.fail("visits an example that does not exist");
+  // An example twice in one round would be visited by two threads at once.
+  std::vector<std::size_t> last_round(examples_, round_end_.size());
+  std::size_t round = 0;
+  for (std::size_t k = 0; k < order_.size(); ++k) {
+    while (k >= round_end_[round]) ++round;
+    if (order_[k] >= examples_) in.fail("visits an example that does not exist");
+    if (std::exchange(last_round[order_[k]], round) == round) in.fail("visits an example twice in one round");
+  }
 }
 
 }  // namespace margrave

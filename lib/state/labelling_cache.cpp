@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t first_capacity = 4;
 constexpr std::uint32_t most_capacity = 1U << 16U;
+constexpr std::uint64_t least_room = 1U << 30U, most_expansion = 1024;  // bytes, and bytes per byte of a file
 
 void check_finite(const ByteReader& in, std::span<const double> numbers) {
   if (!std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); }))
@@ -173,6 +174,9 @@ void LabellingCache::save(ByteWriter& out) const {
 }
 
 void LabellingCache::restore(ByteReader& in, const Dataset& data) {
+  // Rooms are larger than what they hold, so their size cannot be checked one by one; all of them together
+  // must be in proportion to the file.
+  std::uint64_t room = least_room + most_expansion * std::uint64_t{in.left()};
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
     const Topology& top = data[m].topology();
@@ -184,6 +188,9 @@ void LabellingCache::restore(ByteReader& in, const Dataset& data) {
     if (n == 0 || n > capacity || capacity > most_capacity || loss.size() != n ||
         labels.size() != n * s.variables)
       in.fail("does not fit the data");
+    const std::uint64_t wanted = sizeof(double) * capacity * (std::uint64_t{capacity} + 2);
+    if (wanted > room) in.fail("asks for more memory than its labellings need");
+    room -= wanted;
     check_weights(in, weight);
     for (std::size_t i = 0; i < labels.size(); ++i)
       if (labels[i] >= top.states[i % s.variables]) in.fail("has a label out of range");

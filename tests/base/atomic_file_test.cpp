@@ -10,7 +10,8 @@
 #include <filesystem>
 #include <iterator>
 
-#include "tests/data/scratch.hpp"
+#include "margrave/error.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace margrave::test {
 namespace {
@@ -30,7 +31,7 @@ TEST(AtomicFile, AppearsOnlyWhenCommitted) {
     EXPECT_FALSE(std::filesystem::exists(path));
     file.commit();
   }
-  EXPECT_EQ(slurp(path), "hello " + std::string(3U << 20U, 'x'));
+  EXPECT_EQ(read_file(path), "hello " + std::string(3U << 20U, 'x'));
   EXPECT_EQ(files_in(folder), 1U);
 }
 
@@ -42,7 +43,7 @@ TEST(AtomicFile, KeepsTheOldContentWhenAbandoned) {
     file.write(std::string_view("new"));
     file.flush();
   }
-  EXPECT_EQ(slurp(path), "old");
+  EXPECT_EQ(read_file(path), "old");
   EXPECT_EQ(files_in(folder), 1U);
 }
 
@@ -62,7 +63,7 @@ TEST(AtomicFile, GoesWithTheProcessThatIsKilled) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_EQ(slurp(path), "old");
+  EXPECT_EQ(read_file(path), "old");
   EXPECT_EQ(files_in(folder), 1U + left_behind);
 }
 
@@ -88,7 +89,7 @@ TEST(AtomicFile, LeavesALinkALink) {
   file.write(std::string_view("new"));
   file.commit();
   EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
-  EXPECT_EQ(slurp(folder.file("target")), "new");
+  EXPECT_EQ(read_file(folder.file("target")), "new");
 }
 
 TEST(AtomicFile, WritesStraightThroughToDevicesAndReportsFullOnes) {
@@ -108,7 +109,7 @@ TEST(AtomicFile, WritesStraightThroughToDevicesAndReportsFullOnes) {
 TEST(AtomicFile, SaysWhyItCannotBeCreated) {
   const ScratchFolder folder;
   EXPECT_THROW(AtomicFile(folder.file("missing/folder/a")), IoError);
-  EXPECT_THROW(AtomicFile(folder.path().string()), IoError);
+  EXPECT_THROW(AtomicFile(folder.path()), IoError);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <cstring>
 
-#include "tests/data/scratch.hpp"
+#include "base/random.hpp"
+#include "margrave/error.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace margrave::test {
 namespace {
@@ -48,7 +50,7 @@ TEST(Container, GivesBackWhatWasWrittenAlignedToCacheLines) {
 
 TEST(Container, SaysWhatIsWrong) {
   const ScratchFolder folder;
-  const std::string good = slurp(write_sample(folder));
+  const std::string good = read_file(write_sample(folder));
   EXPECT_NE(reason(folder.file("a"), FileKind::dataset).find("is a model"), std::string::npos);
   EXPECT_NE(reason(folder.file("a"), FileKind::model, 2).find("newer"), std::string::npos);
   EXPECT_NE(reason(folder.file("a"), FileKind::model, 4).find("version 3"), std::string::npos);
@@ -70,7 +72,7 @@ TEST(Container, SaysWhatIsWrong) {
 
 TEST(Container, RefusesFoldersAndPipesWithoutWaiting) {
   const ScratchFolder folder;
-  EXPECT_THROW(SectionFile::open(folder.path().string(), FileKind::model, version), IoError);
+  EXPECT_THROW(SectionFile::open(folder.path(), FileKind::model, version), IoError);
   EXPECT_THROW(SectionFile::open(folder.file("absent"), FileKind::model, version), IoError);
   ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
   EXPECT_THROW(SectionFile::open(folder.file("pipe"), FileKind::model, version), InputError);
@@ -79,7 +81,7 @@ TEST(Container, RefusesFoldersAndPipesWithoutWaiting) {
 
 TEST(Container, NoticesEveryChangedByteAndEveryTruncation) {
   const ScratchFolder folder;
-  const std::string good = slurp(write_sample(folder));
+  const std::string good = read_file(write_sample(folder));
   Random random(7);
   for (std::size_t at = 0; at < good.size(); ++at) {
     std::string bad = good;

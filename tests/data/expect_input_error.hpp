@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tests/data/scratch.hpp"
+#include "tests/data/samples.hpp"
 
 namespace margrave::test {
 

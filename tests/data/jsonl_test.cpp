@@ -118,7 +118,8 @@ TEST(Jsonl, NamesThePlaceOfWhatIsWrong) {
   expect_input_error(variable(R"({"label":1})"), options, 2, 15, "\"template\"");
   expect_input_error(variable(R"({"template":"edge"})"), options, 2, 15, "single variable");
   expect_input_error(variable(R"({"template":"some","label":2})"), options, 2, 42, "out of range");
-  expect_input_error(variable(R"({"template":"some","label":-1})"), options, 2, 42, "out of range");
+  expect_input_error(variable(R"({"template":"some","label":-1})"), options, 2, 42,
+                     "null where it is unknown");
   expect_input_error(variable(R"({"template":"some","label":1.5})"), options, 2, 42, "whole number");
   expect_input_error(variable(R"({"template":"some","label":1e12})"), options, 2, 42, "out of range");
   expect_input_error(variable(R"({"template":"some","label":1e300})"), options, 2, 42, "whole number");

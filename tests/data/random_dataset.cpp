@@ -2,7 +2,7 @@
 #include <numeric>
 #include <vector>
 
-#include "tests/data/scratch.hpp"
+#include "tests/data/samples.hpp"
 
 namespace margrave::test {
 namespace {

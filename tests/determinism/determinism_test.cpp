@@ -32,7 +32,7 @@ TrainOptions few_epochs(const OptionSet& set) {
 // The bytes of the model file: weights, certificate and everything else.
 std::string model_bytes(const TrainResult& result, const ScratchFolder& folder) {
   save_model(result.model, folder.file("model"));
-  return folder.read("model");
+  return read_file(folder.file("model"));
 }
 
 std::vector<OptionSet> deterministic_sets() {
@@ -194,7 +194,7 @@ TEST(Checkpoint, DamagedFilesAreRefused) {
   options.max_epochs = 2;
   options.checkpoint = folder.file("checkpoint");
   train(data, options);
-  const std::string bytes = folder.read("checkpoint");
+  const std::string bytes = read_file(folder.file("checkpoint"));
   options.checkpoint.clear();
   options.resume = folder.file("damaged");
   for (std::size_t at = 0; at < bytes.size(); at += bytes.size() / 40 + 1) {

@@ -6,14 +6,14 @@
 #include "base/random.hpp"
 #include "margrave/error.hpp"
 #include "margrave/model.hpp"
-#include "report/scratch_directory.hpp"
 #include "support/problems.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace margrave {
 namespace {
 
 using test::read_file;
-using test::ScratchDirectory;
+using test::ScratchFolder;
 
 // Weights drawn for every place that belongs to a template; `keep` of them not zero.
 Model random_model(std::uint64_t seed, double keep = 1) {
@@ -27,10 +27,12 @@ Model random_model(std::uint64_t seed, double keep = 1) {
         if (random.uniform() < keep) model.weights[t.offset + d * t.stride + r] = random.normal();
   model.lambda = 0.25;
   model.hamming = Hamming::sum;
-  model.read.format = "letter";
-  model.read.train_folds = "1-9";
+  model.read.format = seed % 2 == 0 ? "letter" : "multilabel";
   model.read.bias = 0.5;
-  model.read.top_labels = 7;
+  if (seed % 2 == 0)
+    model.read.train_folds = "1-9";
+  else
+    model.read.top_labels = 7;
   model.provenance = R"({"margrave":"test"})";
   return model;
 }
@@ -75,7 +77,7 @@ void expect_equal(const Model& a, const Model& b) {
 }
 
 TEST(ModelFile, KeepsEveryPartOfRandomModels) {
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Model model = random_model(seed, seed % 2 == 0 ? 1.0 : 0.1);
     if (seed % 3 != 0) model.certificate = random_certificate(seed, 3);
@@ -92,13 +94,13 @@ TEST(ModelFile, KeepsNamesOfStatesAndInputs) {
   model.templates =
       TemplateSet({node, make_template("odd", {2, 2}, 1, WeightRows::explicit_, {0, 1, 1, -1})});
   model.weights.resize(model.templates.storage());
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   save_model(model, directory.file("m"));
   expect_equal(load_model(directory.file("m")), model);
 }
 
 TEST(ModelFile, StoresLabelsOfEveryWidth) {
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   for (const std::uint32_t largest : {0U, 255U, 256U, 65535U, 65536U, 4294967295U}) {
     Model model = random_model(3);
     model.certificate = random_certificate(5, largest);
@@ -111,7 +113,7 @@ TEST(ModelFile, IsMuchSmallerForSparseWeights) {
   Model model;
   model.templates = TemplateSet({make_template("node", {4}, 10000)});
   model.weights.assign(model.templates.storage(), 1.0);
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   save_model(model, directory.file("dense"));
   model.weights.assign(model.templates.storage(), 0.0);
   model.weights[4] = 2;
@@ -122,7 +124,7 @@ TEST(ModelFile, IsMuchSmallerForSparseWeights) {
 }
 
 TEST(ModelFile, HasTheSameBytesForTheSameModel) {
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   Model model = random_model(11);
   model.certificate = random_certificate(11, 4);
   save_model(model, directory.file("a"));
@@ -131,7 +133,7 @@ TEST(ModelFile, HasTheSameBytesForTheSameModel) {
 }
 
 TEST(ModelFile, RefusesWeightsThatAreNotFinite) {
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Model model = random_model(2);
@@ -141,7 +143,7 @@ TEST(ModelFile, RefusesWeightsThatAreNotFinite) {
 }
 
 TEST(ModelFile, RefusesForeignAndMissingFiles) {
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   EXPECT_THROW(load_model(directory.file("missing")), IoError);
   EXPECT_THROW(load_model(directory.write("empty", "")), InputError);
   EXPECT_THROW(load_model(directory.write("text", std::string(5000, 'x'))), InputError);
@@ -154,7 +156,7 @@ TEST(ModelFile, RefusesForeignAndMissingFiles) {
 }
 
 TEST(ModelFile, RefusesEveryTruncationAndEveryChangedByte) {
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   Model model = random_model(4, 0.1);
   model.certificate = random_certificate(4, 2);
   save_model(model, directory.file("m"));
@@ -176,7 +178,7 @@ TEST(ModelFile, RefusesEveryTruncationAndEveryChangedByte) {
 // Sections of a good file with valid checksums around changed
 // contents: what is left when the container cannot help.
 TEST(ModelFile, SurvivesAnyContentBehindValidChecksums) {
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   constexpr std::string_view names[] = {"settings",      "templates",  "weights",     "weights.set",
                                         "weights.value", "provenance", "certificate", "certificate.weight"};
   int refused = 0;
@@ -222,7 +224,7 @@ TEST(ModelFile, RefusesAWeightInThePaddingOfATemplate) {
   model.templates = TemplateSet({make_template("node", {5}, 3)});
   ASSERT_GT(model.templates[0].stride, 5U);
   model.weights.assign(model.templates.storage(), 1.0);
-  const ScratchDirectory directory;
+  const ScratchFolder directory;
   save_model(model, directory.file("m"));
   EXPECT_THROW(load_model(directory.file("m")), InputError);
 }

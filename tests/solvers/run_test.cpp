@@ -181,6 +181,21 @@ TEST_F(Run, AnInterruptEndsTheEpochUnderWayAndSaves) {
   EXPECT_EQ(outcome.trace.back().epoch, 2U);
 }
 
+TEST_F(Run, AnInterruptDuringAnEvaluationStartsNothingNew) {
+  std::atomic<bool> stop = false;
+  hooks.stop = &stop;
+  int evaluations = 0;
+  hooks.on_evaluation = [&](const Evaluation& e) {
+    ++evaluations;
+    stop = e.epoch == 3;
+  };
+  const RunOutcome outcome = go();
+  EXPECT_EQ(outcome.status, Status::interrupted);
+  EXPECT_EQ(solver.epochs, 3U);
+  EXPECT_EQ(evaluations, 3);
+  EXPECT_EQ(saved.back().epoch, 3U);
+}
+
 TEST_F(Run, ATimeLimitCountsTrainingOnlyAndAcrossResumes) {
   options.max_seconds = 0.05;
   solver.on_epoch = [](std::uint64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };

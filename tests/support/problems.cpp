@@ -7,50 +7,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/random.hpp"
+#include "support/problem_parts.hpp"
 
 namespace margrave::test {
 
 namespace {
-
-using Scope = std::vector<std::uint32_t>;
-
-std::vector<float> normal_vector(Random& random, std::size_t n) {
-  std::vector<float> x(n);
-  for (float& v : x) v = static_cast<float>(random.normal());
-  return x;
-}
-
-std::uint32_t dense_input(DatasetBuilder& b, Random& random, std::size_t n) {
-  return b.add_dense(normal_vector(random, n));
-}
-
-// About a quarter of the inputs, real values or ones.
-std::uint32_t sparse_input(DatasetBuilder& b, Random& random, std::size_t n, bool ones) {
-  std::vector<std::uint32_t> index;
-  std::vector<float> value;
-  for (std::uint32_t d = 0; d < n; ++d) {
-    if (random.below(4) != 0) continue;
-    index.push_back(d);
-    value.push_back(ones ? 1.0F : static_cast<float>(random.normal()));
-  }
-  return b.add_sparse(n, index, value);
-}
-
-std::int32_t any_label(Random& random, std::uint32_t states) {
-  return static_cast<std::int32_t>(random.below(states));
-}
-
-// A noisy class mean, so that there is something to learn and something that cannot be learnt.
-std::uint32_t labelled_input(DatasetBuilder& b, Random& random, std::size_t n, std::int32_t label) {
-  auto x = normal_vector(random, n);
-  x[static_cast<std::size_t>(label) % n] += 1.5F;
-  return b.add_dense(x);
-}
-
-DatasetBuilder builder_of(std::vector<Template> templates) {
-  return DatasetBuilder(TemplateSet(std::move(templates)));
-}
 
 Dataset chain_shared() {
   return random_chains(11, {.examples = 6, .states = 3, .shortest = 1, .longest = 4, .inputs = 4});
@@ -298,108 +259,6 @@ Dataset tiny_problem(const std::string& name) {
   for (const TinyProblem& p : tiny_problems())
     if (p.name == name) return p.make();
   throw std::invalid_argument("no tiny problem is called " + name);
-}
-
-Dataset random_chains(std::uint64_t seed, const ChainShape& shape) {
-  auto b = builder_of({make_template("node", {shape.states}, shape.inputs),
-                       make_template("edge", {shape.states, shape.states}, 1)});
-  Random random(seed);
-  for (std::size_t m = 0; m < shape.examples; ++m) {
-    b.begin_example("chain" + std::to_string(m));
-    const std::size_t length = shape.shortest + m % (shape.longest - shape.shortest + 1);
-    std::int32_t y = any_label(random, shape.states);
-    for (std::size_t i = 0; i < length; ++i) {
-      if (random.below(3) == 0) y = any_label(random, shape.states);
-      b.add_variable(0, labelled_input(b, random, shape.inputs, y), y);
-    }
-    for (std::uint32_t i = 0; i + 1 < length; ++i) b.add_factor(1, b.one(), Scope{i, i + 1});
-    b.end_example();
-  }
-  return b.finish();
-}
-
-namespace {
-
-std::uint32_t any_plain_input(DatasetBuilder& b, Random& random, const Template& t) {
-  switch (random.below(3)) {
-    case 0:
-      return dense_input(b, random, t.inputs);
-    case 1:
-      return sparse_input(b, random, t.inputs, false);
-    default:
-      return sparse_input(b, random, t.inputs, true);
-  }
-}
-
-std::uint32_t any_input(DatasetBuilder& b, Random& random, const Template& t, bool per_state) {
-  if (!per_state || random.below(3) != 0) return any_plain_input(b, random, t);
-  std::vector<std::uint32_t> parts;
-  for (std::size_t y = 0; y < t.joint_states(); ++y) parts.push_back(any_plain_input(b, random, t));
-  return b.add_per_state(parts);
-}
-
-Template any_factor_template(Random& random, std::uint32_t number) {
-  const std::string name = "factor" + std::to_string(number);
-  Scope states(2 + random.below(2));
-  for (auto& k : states) k = static_cast<std::uint32_t>(2 + random.below(2));
-  const std::uint64_t inputs = 1 + random.below(4);
-  switch (random.below(4)) {
-    case 0:
-      return make_template(name, states, inputs, WeightRows::potts);
-    case 1:
-      return make_template(name, states, inputs, WeightRows::equal);
-    case 2: {
-      const std::size_t joint = std::accumulate(states.begin(), states.end(), std::size_t{1},
-                                                [](std::size_t a, std::uint32_t k) { return a * k; });
-      std::vector<std::int32_t> rows(joint);
-      for (auto& r : rows) r = static_cast<std::int32_t>(random.below(3)) - 1;
-      rows.front() = 0;
-      rows.back() = 1;
-      return make_template(name, states, inputs, WeightRows::explicit_, rows);
-    }
-    default:
-      return make_template(name, states, inputs);
-  }
-}
-
-}  // namespace
-
-Dataset random_problem(std::uint64_t seed, std::size_t examples, std::size_t most_variables) {
-  Random random(seed);
-  std::vector<Template> templates{make_template("two", {2}, 1 + random.below(6)),
-                                  make_template("three", {3}, 1 + random.below(6))};
-  for (std::uint32_t f = 0; f < 4; ++f) templates.push_back(any_factor_template(random, f));
-  const bool per_state = random.below(3) == 0;
-  auto b = builder_of(std::move(templates));
-  const TemplateSet& set = b.templates();
-  for (std::size_t m = 0; m < examples; ++m) {
-    b.begin_example();
-    const std::size_t variables = 1 + random.below(most_variables);
-    Scope states;
-    for (std::size_t i = 0; i < variables; ++i) {
-      const std::size_t t = random.below(2);
-      states.push_back(set[t].states[0]);
-      const float loss = random.below(3) == 0 ? 0.25F : 1.0F;
-      b.add_variable(t, any_input(b, random, set[t], per_state), any_label(random, states.back()), loss);
-    }
-    for (std::size_t attempt = 0; attempt < 6; ++attempt) {
-      const std::size_t t = 2 + random.below(4);
-      Scope order(variables);
-      std::iota(order.begin(), order.end(), 0U);
-      random.shuffle(std::span(order));
-      Scope scope;
-      for (const std::uint32_t wanted : set[t].states) {
-        const auto found = std::find_if(order.begin(), order.end(), [&](std::uint32_t v) {
-          return states[v] == wanted && std::find(scope.begin(), scope.end(), v) == scope.end();
-        });
-        if (found == order.end()) break;
-        scope.push_back(*found);
-      }
-      if (scope.size() == set[t].order()) b.add_factor(t, any_input(b, random, set[t], per_state), scope);
-    }
-    b.end_example();
-  }
-  return b.finish();
 }
 
 }  // namespace margrave::test

@@ -1,6 +1,8 @@
 // A folder that goes away with its object.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,12 +12,20 @@
 
 namespace margrave::test {
 
+inline std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 class ScratchFolder {
  public:
-  ScratchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "margrave-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no scratch folder");
-    path_ = name;
+  // In memory where that is possible: atomic files are synced, and a disk takes its time for thousands of
+  // them. Large files go to disk.
+  explicit ScratchFolder(bool large = false) {
+    const bool memory = !large && ::access("/dev/shm", W_OK | X_OK) == 0;
+    const std::filesystem::path parent = memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    path_ = (parent / "margrave-test-XXXXXX").string();
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no scratch folder");
   }
   ~ScratchFolder() {
     std::error_code ignored;
@@ -24,17 +34,16 @@ class ScratchFolder {
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string read(const std::string& name) const {
-    std::ifstream in(file(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  void write(const std::string& name, const std::string& bytes) const {
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+  // Returns the file's path.
+  std::string write(const std::string& name, const std::string& bytes) const {
     std::ofstream(file(name), std::ios::binary) << bytes;
+    return file(name);
   }
 
  private:
-  std::filesystem::path path_;
+  std::string path_;
 };
 
 }  // namespace margrave::test

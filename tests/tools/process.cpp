@@ -11,7 +11,8 @@
 
 namespace margrave::test {
 
-Process::Process(const std::vector<std::string>& arguments, const std::string& directory) {
+Process::Process(const std::vector<std::string>& arguments, const std::string& directory,
+                 bool interrupts_ignored) {
   const std::string out = scratch_.file("out"), error = scratch_.file("error");
   std::vector<std::string> words = {MARGRAVE_TOOL};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -28,6 +29,7 @@ Process::Process(const std::vector<std::string>& arguments, const std::string& d
   if (to < 0 || to_error < 0 || from < 0 || dup2(from, 0) < 0 || dup2(to, 1) < 0 || dup2(to_error, 2) < 0 ||
       chdir(directory.c_str()) != 0)
     _exit(cannot_start);
+  if (interrupts_ignored) static_cast<void>(signal(SIGINT, SIG_IGN));
   execv(pointers[0], pointers.data());
   _exit(cannot_start);
 }

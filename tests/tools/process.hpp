@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "report/scratch_directory.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace margrave::test {
 
@@ -19,8 +19,10 @@ struct Finished {
 
 class Process {
  public:
-  // Starts `margrave arguments…` in `directory`.
-  Process(const std::vector<std::string>& arguments, const std::string& directory);
+  // Starts `margrave arguments…` in `directory`; with SIGINT ignored, as a shell starts jobs in the
+  // background.
+  Process(const std::vector<std::string>& arguments, const std::string& directory,
+          bool interrupts_ignored = false);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -34,7 +36,7 @@ class Process {
 
  private:
   bool ended();
-  ScratchDirectory scratch_;
+  ScratchFolder scratch_;
   pid_t child_ = -1;
   int status_ = 0;
   bool waited_ = false;

@@ -1,6 +1,9 @@
 // Ctrl-C, TERM, and the way on from a checkpoint.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): signal numbers
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -17,8 +20,8 @@ class Signals : public Workshop {
             "--max-epochs", "1000000000",  "--model",  model,  "--checkpoint", model + ".checkpoint",
             "--json"};
   }
-  static Finished stopped_by(int signal, const std::string& model) {
-    Process process(endless(model), directory->path());
+  static Finished stopped_by(int signal, const std::string& model, bool interrupts_ignored = false) {
+    Process process(endless(model), directory->path(), interrupts_ignored);
     EXPECT_TRUE(
         process.wait_until([&] { return process.error_so_far().find("epoch 3 ") != std::string::npos; }));
     process.send(signal);
@@ -40,6 +43,33 @@ TEST_F(Signals, TheFirstSavesReportsAndExits130) {
     EXPECT_NEAR(certified["primal"].get<double>(), json["objective"]["primal"].get<double>(), 1e-9);
     EXPECT_NEAR(certified["dual"].get<double>(), json["objective"]["dual"].get<double>(), 1e-9);
   }
+}
+
+TEST_F(Signals, AJobThatAShellStartedInTheBackgroundIsStoppedAsWell) {
+  const Finished finished = stopped_by(SIGINT, "background.model", true);
+  EXPECT_EQ(finished.code, 130) << finished.error;
+  EXPECT_EQ(nlohmann::ordered_json::parse(finished.out)["status"], "interrupted");
+  EXPECT_TRUE(std::filesystem::exists(directory->file("background.model")));
+}
+
+TEST_F(Signals, TheFirstLeavesAtOnceWhileDataIsLoaded) {
+  for (const int signal : {SIGINT, SIGTERM})
+    for (const bool interrupts_ignored : {false, true}) {
+      const std::string pipe = directory->file("pipe");
+      ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+      Process process({"train", "pipe", "--model", "unborn.model", "--trace", "unborn.trace"},
+                      directory->path(), interrupts_ignored);
+      // Returns when the child has opened the other end, and keeps it waiting for data.
+      const int writing_end = open(pipe.c_str(), O_WRONLY | O_CLOEXEC);
+      ASSERT_GE(writing_end, 0);
+      process.send(signal);
+      const Finished finished = process.finish();
+      close(writing_end);
+      EXPECT_EQ(finished.code, 130) << finished.error;
+      EXPECT_FALSE(std::filesystem::exists(directory->file("unborn.model")));
+      EXPECT_FALSE(std::filesystem::exists(directory->file("unborn.trace")));
+      std::filesystem::remove(pipe);
+    }
 }
 
 TEST_F(Signals, TwoInARowLeaveInAnyCaseWith130) {

@@ -200,6 +200,20 @@ TEST_F(Usage, AModelOfOtherTemplatesIsRefused) {
     refused({verb, "first.model", "grid.jsonl"}, 3, {"grid.jsonl"});
 }
 
+TEST_F(Usage, OptionsOfAnotherFormatAreRefused) {
+  refused({"train", "train.jsonl", "--graph", "tree"}, 2, {"--graph is for multilabel data", "jsonl"});
+  refused({"check", "train.jsonl", "--top-labels", "3"}, 2, {"--top-labels is for multilabel data", "jsonl"});
+  refused({"train", "train.jsonl", "--train-folds", "1"}, 2, {"folds is for letter data", "jsonl"});
+}
+
+TEST_F(Usage, AnUnknownInstructionSetIsRefused) {
+  ASSERT_EQ(setenv("MARGRAVE_ISA", "foo", 1), 0);
+  refused({"check", "train.jsonl"}, 2, {"MARGRAVE_ISA=foo", "baseline"});
+  ASSERT_EQ(setenv("MARGRAVE_ISA", "baseline", 1), 0);
+  EXPECT_EQ(run({"check", "train.jsonl"}).code, 0);
+  ASSERT_EQ(unsetenv("MARGRAVE_ISA"), 0);
+}
+
 TEST_F(Usage, AFullDiskBehindStdoutIsNoticed) {
   // /dev/full takes nothing.
   EXPECT_EQ(run({"predict", "first.model", "test.jsonl", "-o", "/dev/full"}).code, 4);

@@ -12,7 +12,7 @@ namespace margrave::test {
 class Workshop : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    directory = new ScratchDirectory;
+    directory = new ScratchFolder;
     ASSERT_EQ(run({"generate", "sequence", "--examples", "40", "--inputs", "6", "--relevant", "3", "-o",
                    "train.jsonl"})
                   .code,
@@ -44,7 +44,7 @@ class Workshop : public ::testing::Test {
     return names;
   }
 
-  inline static ScratchDirectory* directory =
+  inline static ScratchFolder* directory =
       nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 };
 

@@ -1,0 +1,198 @@
+// Files whose checksums are right and whose contents are not: all that reads them refuses them with
+// InputError, or works with what they say. A numerical failure or an internal error would blame the program.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "base/container.hpp"
+#include "base/random.hpp"
+#include "margrave/error.hpp"
+#include "margrave/io.hpp"
+#include "margrave/predict.hpp"
+#include "margrave/train.hpp"
+#include "support/problems.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace margrave::test {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+template <class T, std::size_t Count>
+void put_any(Bytes& bytes, Random& random, const T (&values)[Count]) {
+  if (bytes.size() < sizeof(T)) return;
+  // Numbers lie at multiples of their size in most sections.
+  std::size_t at = random.below(bytes.size() / sizeof(T)) * sizeof(T);
+  if (random.below(3) == 0) at = random.below(bytes.size() - sizeof(T) + 1);
+  std::memcpy(bytes.data() + at, &values[random.below(Count)], sizeof(T));
+}
+
+void change(Bytes& bytes, Random& random) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double numbers[] = {
+      0,     -0.0,   1,     -1,    1e-300,   1e-16,     1e8,
+      1e154, -1e160, 1e300, 1e308, infinity, -infinity, -std::numeric_limits<double>::quiet_NaN()};
+  constexpr std::uint64_t lengths[] = {0, 1, 2, 255, 65536, 1U << 24U, 1ULL << 32U, 1ULL << 62U, ~0ULL};
+  constexpr std::uint32_t counts[] = {0, 1, 2, 255, 65535, 1U << 24U, 1U << 31U, ~0U};
+  switch (random.below(6)) {
+    case 0:
+      bytes.resize(random.below(bytes.size() + 20));
+      break;
+    case 1:
+      put_any(bytes, random, numbers);
+      break;
+    case 2:
+      put_any(bytes, random, lengths);
+      break;
+    case 3:
+      put_any(bytes, random, counts);
+      break;
+    default:
+      if (!bytes.empty()) bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
+  }
+}
+
+// A copy of a file with one or two sections changed, and new checksums.
+void change_file(const std::string& from, const std::string& to, FileKind kind,
+                 std::span<const std::string_view> names, Random& random) {
+  const auto file = SectionFile::open(from, kind, 1);
+  std::vector<std::pair<std::string, Bytes>> sections;
+  for (const std::string_view name : names)
+    if (const auto bytes = file->find(name)) sections.emplace_back(name, Bytes(bytes->begin(), bytes->end()));
+  const std::uint64_t changes = 1 + random.below(2);
+  for (std::uint64_t n = 0; n < changes; ++n) change(sections[random.below(sections.size())].second, random);
+  SectionWriter writer(kind, 1);
+  for (const auto& [name, bytes] : sections) writer.add(name, bytes);
+  writer.write(to);
+}
+
+// True where the file was refused.
+template <class F>
+bool refused(F&& use) {
+  try {
+    use();
+    return false;
+  } catch (const InputError&) {
+    return true;
+  }
+}
+
+TrainOptions short_run() {
+  TrainOptions options;
+  options.lambda = 0.1;
+  options.gap = 0;
+  options.max_epochs = 3;
+  options.threads = 1;
+  return options;
+}
+
+Dataset chains() {
+  ChainShape shape;
+  shape.examples = 6;
+  shape.longest = 3;
+  return random_chains(1, shape);
+}
+
+TEST(HostileFiles, ModelsAreRefusedOrUsed) {
+  constexpr std::string_view names[] = {"settings",      "templates",  "weights",     "weights.set",
+                                        "weights.value", "provenance", "certificate", "certificate.weight"};
+  const ScratchFolder folder;
+  const Dataset data = chains();
+  save_model(train(data, short_run()).model, folder.file("good"));
+  int used = 0;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 5);
+    change_file(folder.file("good"), folder.file("bad"), FileKind::model, names, random);
+    Model model;
+    if (refused([&] { model = load_model(folder.file("bad")); })) continue;
+    ++used;
+    std::size_t written = 0;
+    const auto count = [&](std::string_view text) { written += text.size(); };
+    dump_text(model, {}, count);
+    dump_json(model, {}, count);
+    refused([&] {
+      PredictOptions options;
+      options.threads = 1;
+      options.marginals = true;
+      predict(model, data, options);
+      evaluate(model, data, options);
+    });
+    if (model.loss == Loss::hinge && model.gamma == 0)
+      refused([&] {
+        const CertifiedBounds bounds = certify(model, data, 1);
+        EXPECT_TRUE(std::isfinite(bounds.primal));
+        if (bounds.dual) {
+          EXPECT_GE(*bounds.gap(), -bounds.rounding);
+        }
+      });
+  }
+  EXPECT_GT(used, 100);
+}
+
+TEST(HostileFiles, CheckpointsAreRefusedOrContinued) {
+  constexpr std::string_view names[] = {"data", "options", "solver", "run", "state"};
+  const ScratchFolder folder;
+  const Dataset data = chains();
+  TrainOptions options = short_run();
+  options.checkpoint = folder.file("good");
+  train(data, options);
+  options.checkpoint.clear();
+  options.max_epochs = 5;
+  int resumed = 0;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 6);
+    change_file(folder.file("good"), folder.file("bad"), FileKind::checkpoint, names, random);
+    TrainOptions resume = options, warm = options;
+    resume.resume = warm.warm_start = folder.file("bad");
+    for (const TrainOptions& next : {resume, warm})
+      if (!refused([&] { EXPECT_NE(train(data, next).report.status, Status::numerical_failure); })) ++resumed;
+  }
+  EXPECT_GT(resumed, 50);
+}
+
+TEST(HostileFiles, CachesAreRefusedOrRead) {
+  constexpr std::string_view names[] = {"templates",
+                                        "read_options",
+                                        "inputs",
+                                        "index",
+                                        "value",
+                                        "examples",
+                                        "label",
+                                        "variable_input",
+                                        "factor_input",
+                                        "loss",
+                                        "topology_variable_begin",
+                                        "topology_factor_begin",
+                                        "topology_variable_template",
+                                        "topology_factor_template",
+                                        "topology_scope_begin",
+                                        "topology_scope",
+                                        "id_begin",
+                                        "id_text"};
+  const ScratchFolder folder;
+  const ReadOptions read;
+  write_data(random_problem(3), folder.file("good.mgd"), "auto", &read);
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 7);
+    change_file(folder.file("good.mgd"), folder.file("bad.mgd"), FileKind::dataset, names, random);
+    refused([&] {
+      const Dataset data = read_data(folder.file("bad.mgd"), {}).data;
+      write_data(data, folder.file("again.jsonl"));
+    });
+  }
+}
+
+TEST(HostileFiles, DeeplyNestedProvenanceIsRefused) {
+  const ScratchFolder folder;
+  Model model = train(chains(), short_run()).model;
+  model.provenance = std::string(100000, '[') + std::string(100000, ']');
+  save_model(model, folder.file("deep"));
+  EXPECT_TRUE(refused([&] { load_model(folder.file("deep")); }));
+}
+
+}  // namespace
+}  // namespace margrave::test
