@@ -119,9 +119,9 @@ void evaluate(benchmark::State& state) {
   const auto oracle = make_exact_oracle(data);
   const TwoLabellings point(data);
   std::vector<double> w(data.templates().storage());
-  GapEvaluator evaluator(data, objective, *oracle, arena);
+  GapEvaluator evaluator(data, objective, oracle.get(), arena);
   const Bounds bounds = evaluator.evaluate(point, w);
-  const Bounds reference = GapEvaluator(data, objective, *oracle, alone).evaluate(point, w);
+  const Bounds reference = GapEvaluator(data, objective, oracle.get(), alone).evaluate(point, w);
   // Every letter is wrong with mass one half: <μ, Δ> = 1/2, and the dual follows from the norm.
   if (bounds.primal != reference.primal || bounds.dual != reference.dual ||
       !close(bounds.dual, 0.5 - objective.lambda / 2 * bounds.squared_norm) || bounds.gap() < 0) {

@@ -69,13 +69,99 @@ struct BcfwOptions {
   }
 };
 
+/// Quadratic entropies of single cliques (lib/objective/entropy.hpp): what --gamma smooths by, clique-wise.
+enum class Entropy : std::uint8_t { gini, otrw };
+/// Which cliques of an example a visit goes through, and in which order.
+enum class Schedule : std::uint8_t { permutation, uniform, gap };
+/// What ends a clique-wise run: the certified gap of the LP-relaxed problem, or the soft gap (004, Algorithm
+/// 1).
+enum class StopRule : std::uint8_t { certified, soft };
+/// How marginals and multipliers are stored; all arithmetic is in double.
+enum class Precision : std::uint8_t { single_, double_ };
+
+/// What the clique-wise solvers share: max over μ of D_ρ(μ, ξ) = D(μ) + (1/M) Σ_m [<ξ, Aμ> − |Aμ|²/(2ρ)],
+/// each μ_α in its own simplex.
+struct CliqueOptions {
+  double rho = 0;  ///< 0: from the data
+  double rho_decay = 1;
+  double rho_floor = 0;
+  std::uint32_t sweeps = 1;
+  Schedule schedule = Schedule::permutation;
+  std::uint32_t multiplier_every = 0;
+  Entropy entropy = Entropy::gini;
+  StopRule stop = StopRule::certified;
+  Precision precision = Precision::single_;
+  std::uint32_t batch = 32;
+  bool averaging = false;
+
+  template <class S>
+  static constexpr auto fields_of() {
+    return std::tuple{
+        Field<S, double>{"rho", &S::rho,
+                         "weakness of the coupling of a factor to its variables; 0 takes one from the data",
+                         0, 1e12},
+        Field<S, double>{"rho-decay", &S::rho_decay, "rho is multiplied by this after every epoch", 1e-6, 1},
+        Field<S, double>{"rho-floor", &S::rho_floor, "rho never falls below this", 0, 1e12},
+        Field<S, std::uint32_t>{"sweeps", &S::sweeps, "passes over an example's cliques per visit", 1, 1000},
+        Field<S, Schedule>{
+            "schedule", &S::schedule,
+            "cliques of a visit: all in random order, drawn uniformly, or those with the largest "
+            "gaps",
+            0, 2, "permutation|uniform|gap"},
+        Field<S, std::uint32_t>{"multiplier-every", &S::multiplier_every,
+                                "epochs between updates of the multipliers; 0: none", 0, 1e6},
+        Field<S, Entropy>{"entropy", &S::entropy, "what --gamma smooths by", 0, 1, "gini|otrw"},
+        Field<S, StopRule>{
+            "stop", &S::stop,
+            "gap that ends the run: of the LP-relaxed problem, or of the soft problem (and |Aμ|² "
+            "where there are multipliers)",
+            0, 1, "certified|soft"},
+        Field<S, Precision>{"precision", &S::precision, "how marginals and multipliers are stored", 0, 1,
+                            "single|double"},
+        Field<S, std::uint32_t>{"batch", &S::batch, "visits per frozen weight vector in deterministic mode",
+                                1, 1e6},
+        Field<S, bool>{"averaging", &S::averaging,
+                       "also average the weights over epochs; the better of the two is kept"}};
+  }
+};
+
+/// SoftBCFW (Meshi, Srebro, Hazan 2015): Frank-Wolfe steps on cliques, agreement by a penalty.
+struct SoftBcfwOptions : CliqueOptions {
+  SoftBcfwOptions() { stop = StopRule::soft; }
+  static constexpr std::string_view solver_name = "soft-bcfw";
+  static constexpr auto fields() { return fields_of<SoftBcfwOptions>(); }
+};
+/// SoftSDCA: the same problem by proximal steps.
+struct SoftSdcaOptions : CliqueOptions {
+  SoftSdcaOptions() { stop = StopRule::soft; }
+  static constexpr std::string_view solver_name = "soft-sdca";
+  static constexpr auto fields() { return fields_of<SoftSdcaOptions>(); }
+};
+/// IDAL (Hu and Obozinski 2018): proximal steps, multipliers for agreement.
+struct IdalOptions : CliqueOptions {
+  IdalOptions() { multiplier_every = 1; }
+  static constexpr std::string_view solver_name = "idal";
+  static constexpr auto fields() { return fields_of<IdalOptions>(); }
+};
+/// GDMM (Yen, Huang, Zhong, Zhang, Ravikumar, Dhillon 2016): a greedy active set of cliques and states,
+/// multipliers.
+struct GdmmOptions : CliqueOptions {
+  GdmmOptions() {
+    multiplier_every = 1;
+    schedule = Schedule::gap;
+  }
+  static constexpr std::string_view solver_name = "gdmm";
+  static constexpr auto fields() { return fields_of<GdmmOptions>(); }
+};
+
 /// Lets the structure of the data choose.
 struct AutoSolver {
   static constexpr std::string_view solver_name = "auto";
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-using SolverOptions = std::variant<AutoSolver, BcfwOptions>;
+using SolverOptions =
+    std::variant<AutoSolver, BcfwOptions, SoftBcfwOptions, SoftSdcaOptions, IdalOptions, GdmmOptions>;
 
 /// P(w) = λ/2·|w|² + (1/M)·Σ H_m(w). Give λ or C, not both; λ = 1/(C·M).
 struct TrainOptions {

@@ -37,6 +37,12 @@ struct Kernels {
   double (*dot)(const float* x, const double* w, std::size_t n);
   // Σ_d a[d]·b[d] in double
   double (*dot_ff)(const float* a, const float* b, std::size_t n);
+  double (*dot_dd)(const double* a, const double* b, std::size_t n);
+  // out[i] += factor·in[i]
+  void (*add_scaled)(const double* in, std::size_t n, double factor, double* out);
+  // out[d·stride + b] += x[d]·row[b], b < width ≤ stride: the transpose of add_dense_rows. Written exactly.
+  void (*add_outer)(const float* x, std::size_t n, const double* row, std::size_t width, std::size_t stride,
+                    double* out);
 
   // out[b] = max_a value[a] + table[a·stride + b], b < width. A NaN is skipped.
   void (*max_plus)(const double* value, std::size_t rows, const double* table, std::size_t stride,

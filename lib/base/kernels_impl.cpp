@@ -19,21 +19,39 @@ namespace {
 inline Vector load_doubles(const double* p) { return load(p); }
 inline Vector load_doubles(const float* p) { return from_floats(p); }
 
-template <class Right>
-inline double dot_of(const float* a, const Right* b, size_t n) {
+template <class Left, class Right>
+inline double dot_of(const Left* a, const Right* b, size_t n) {
   Vector sum[4] = {splat(0.0), splat(0.0), splat(0.0), splat(0.0)};
   size_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
     MARGRAVE_UNROLL for (size_t u = 0; u < 4; ++u) sum[u] =
-        multiply_add(from_floats(a + i + u * lanes), load_doubles(b + i + u * lanes), sum[u]);
+        multiply_add(load_doubles(a + i + u * lanes), load_doubles(b + i + u * lanes), sum[u]);
   }
-  for (; i + lanes <= n; i += lanes) sum[0] = multiply_add(from_floats(a + i), load_doubles(b + i), sum[0]);
+  for (; i + lanes <= n; i += lanes) sum[0] = multiply_add(load_doubles(a + i), load_doubles(b + i), sum[0]);
   double total = lane_sum(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
   for (; i < n; ++i) total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
   return total;
 }
 double dot(const float* x, const double* w, size_t n) { return dot_of(x, w, n); }
 double dot_ff(const float* a, const float* b, size_t n) { return dot_of(a, b, n); }
+double dot_dd(const double* a, const double* b, size_t n) { return dot_of(a, b, n); }
+
+template <class In>
+inline void add_scaled_of(const In* in, size_t n, double factor, double* out) {
+  const Vector by = splat(factor);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) store(out + i, multiply_add(by, load_doubles(in + i), load(out + i)));
+  for (; i < n; ++i) out[i] += factor * static_cast<double>(in[i]);
+}
+void add_scaled(const double* in, size_t n, double factor, double* out) { add_scaled_of(in, n, factor, out); }
+void add_outer(const float* x, size_t n, const double* row, size_t width, size_t stride, double* out) {
+  if (stride == 1) {
+    add_scaled_of(x, n, row[0], out);
+    return;
+  }
+  for (size_t d = 0; d < n; ++d)
+    if (x[d] != 0.0F) add_scaled_of(row, width, static_cast<double>(x[d]), out + d * stride);
+}
 
 // The last lanes go through the same vector code as the others, so that a number's exponential does not
 // depend on its place.
@@ -108,6 +126,9 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     add_dense_block,
     dot,
     dot_ff,
+    dot_dd,
+    add_scaled,
+    add_outer,
     max_plus,
     max_plus_node,
     max_plus_transposed,

@@ -32,16 +32,24 @@ std::size_t wave_length(const Dataset& data, std::size_t first) {
 
 }  // namespace
 
-GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, const Oracle& oracle,
-                           Arena& arena)
+GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, const Oracle* oracle,
+                           Arena& arena, Entropy entropy)
     : data_(data),
       objective_(objective),
       oracle_(oracle),
       arena_(arena),
+      entropy_(entropy),
       accumulator_(data.templates()),
+      rounded_accumulator_(data.templates()),
       workers_(static_cast<std::size_t>(arena.threads())),
       wave_masses_(std::min(most_wave_examples, data.size())),
-      wave_changes_(wave_masses_.size()) {}
+      wave_changes_(wave_masses_.size()),
+      wave_rounded_(wave_masses_.size()) {
+  for (std::size_t t = 0; t < data.topologies(); ++t) {
+    if (data.topology(t).structure == Structure::general) forests_ = false;
+    message_plans_.push_back(plan_messages(data.topology(t)));
+  }
+}
 
 Bounds GapEvaluator::evaluate(const DualPoint& point, std::span<double> weights) {
   const Rebuilt rebuilt = rebuild(point, weights);
@@ -157,7 +165,7 @@ double GapEvaluator::hinge_sum(std::span<const double> weights) {
                  const double truth = worker.potentials.score(g, g.labels());
                  worker.potentials.add_loss(g, objective_.loss_scale(g));
                  worker.labels.resize(g.variables());
-                 sum.add(oracle_.argmax(g, worker.potentials, worker.scratch, worker.labels));
+                 sum.add(oracle_->argmax(g, worker.potentials, worker.scratch, worker.labels));
                  sum.add(-truth);
                }
                return sum;

@@ -9,13 +9,20 @@
 // cycles the local polytope is larger than the set of mixtures of labellings: there D bounds the exact hinge
 // only if the dual point is such a mixture by construction, as it is for solvers over exact oracles; a point
 // that is merely locally consistent bounds the LP-relaxed hinge.
+//
+// Clique-wise solvers show a LocalPoint instead: w comes from its μ, the lower bound from μ rounded into the
+// local polytope, the upper bound from its messages, lowered by max-sum diffusion (local_point.hpp;
+// relaxed_bounds.cpp).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "inference/messages.hpp"
 #include "inference/oracle.hpp"
+#include "objective/entropy.hpp"
+#include "objective/local_point.hpp"
 #include "objective/objective.hpp"
 #include "parallel/arena.hpp"
 #include "state/weight_store.hpp"
@@ -49,20 +56,38 @@ struct Bounds {
   double gap() const { return primal - dual; }
 };
 
+// Of the LP-relaxed problem, and of the soft one that the solver works on.
+struct RelaxedBounds {
+  double primal = 0;  // λ/2|w|² + (1/M) Σ_m of an upper bound of the LP-relaxed hinge
+  double dual = 0;    // D(μ̄)
+  double soft_primal = 0, soft_dual = 0;
+  double violation = 0;      // (1/M) |Aμ|²
+  double infeasibility = 0;  // of μ̄
+};
+
 class GapEvaluator {
  public:
-  GapEvaluator(const Dataset& data, const Objective& objective, const Oracle& oracle, Arena& arena);
+  // Without an oracle only local points can be evaluated.
+  GapEvaluator(const Dataset& data, const Objective& objective, const Oracle* oracle, Arena& arena,
+               Entropy entropy = Entropy::gini);
 
   // Rebuilds w from the dual point into `weights`
   // (data.templates().storage() long) and evaluates both bounds there.
   Bounds evaluate(const DualPoint& point, std::span<double> weights);
+  RelaxedBounds evaluate(const LocalPoint& point, std::span<double> weights);
   // Only rebuilds w: no oracle calls.
   void weights_of(const DualPoint& point, std::span<double> weights) { rebuild(point, weights); }
+  void weights_of(const LocalPoint& point, std::span<double> weights) {
+    double unused = 0;
+    rebuild(point, weights, unused);
+  }
   // P(w) at any weights.
   double primal(std::span<const double> weights);
+  // The LP-relaxed P(w) at any weights, bounded by the point's messages.
+  double primal(const LocalPoint& point, std::span<const double> weights);
 
   std::uint64_t oracle_calls() const { return oracle_calls_; }
-  std::uint64_t bytes() const { return accumulator_.bytes(); }
+  std::uint64_t bytes() const { return accumulator_.bytes() + rounded_accumulator_.bytes(); }
 
  private:
   struct Worker {
@@ -70,6 +95,8 @@ class GapEvaluator {
     Scratch scratch;
     std::vector<std::uint32_t> labels;
     std::vector<double> node_mass, factor_mass;
+    LocalExample local;
+    Buffer<double> table;
   };
   struct Rebuilt {
     double loss = 0;  // Σ_m <μ, Δ>
@@ -79,13 +106,31 @@ class GapEvaluator {
   double add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>& changes,
                    Worker& worker, double& infeasibility) const;
   double hinge_sum(std::span<const double> weights);
+
+  struct RelaxedHinge {
+    double soft = 0;   // Σ_m Σ_α smax θ̂_α, θ relative to the truth
+    double upper = 0;  // Σ_m of the lowered bound
+  };
+  LocalTerms rebuild(const LocalPoint& point, std::span<double> weights, double& rounded_norm);
+  RelaxedHinge relaxed_hinge(const LocalPoint& point, std::span<const double> weights);
+  RelaxedHinge relaxed_hinge(const FactorGraph& graph, Worker& worker, bool split) const;
+  void prepare(std::size_t m, const LocalPoint& point, Worker& worker, bool split, LocalTerms& terms);
+  double soft_sum(const FactorGraph& graph, const Worker& owner, Buffer<double>& scratch, std::size_t first,
+                  std::size_t last) const;
+  bool is_large(std::size_t m) const;
+
   double squared_norm(std::span<const double> weights);
 
   const Dataset& data_;
   Objective objective_;
-  const Oracle& oracle_;
+  const Oracle* oracle_;
   Arena& arena_;
+  CliqueEntropy entropy_;
+  bool forests_ = true;                     // the local polytope is all there is
+  std::vector<MessagePlan> message_plans_;  // per topology
   WeightAccumulator accumulator_;
+  WeightAccumulator rounded_accumulator_;
+  std::vector<double> rounded_weights_;
   std::vector<Worker> workers_;
   std::uint64_t oracle_calls_ = 0;
   std::uint64_t version_ = 0;
@@ -93,6 +138,7 @@ class GapEvaluator {
   std::vector<std::vector<Mass>> wave_masses_;
   std::vector<std::vector<CliqueChange>> wave_changes_;
   std::vector<CliqueChange> changes_;
+  std::vector<std::vector<CliqueChange>> wave_rounded_;
 };
 
 }  // namespace margrave

@@ -12,6 +12,7 @@ constexpr double default_lambda = 0.01;
 }
 
 double Objective::loss_scale(const FactorGraph& graph) const {
+  if (loss_kind == Loss::log) return 0.0;
   if (hamming == Hamming::sum) return 1.0;
   const auto labels = graph.labels();
   const auto labelled =
@@ -25,6 +26,8 @@ Objective make_objective(const Dataset& data, const TrainOptions& options) {
   Objective objective;
   objective.examples = data.size();
   objective.hamming = options.hamming;
+  objective.loss_kind = options.loss;
+  objective.gamma = options.loss == Loss::log && options.gamma == 0 ? 1.0 : options.gamma;
   objective.lambda = options.lambda.value_or(options.C ? 1.0 / (*options.C * static_cast<double>(data.size()))
                                                        : default_lambda);
   if (!std::isfinite(objective.lambda) || objective.lambda <= 0 || (options.C && !(*options.C > 0)))

@@ -12,12 +12,14 @@ struct Objective {
   double lambda = 0.01;
   Hamming hamming = Hamming::normalized;
   std::uint64_t examples = 0;  // M
+  Loss loss_kind = Loss::hinge;
+  double gamma = 0;  // temperature: 0 is the hinge itself
 
   // w = weight_scale · Σ_m Σ_α Σ_y μ_α(y) ψ_α(y)   (notation: lib/solvers/README.md)
   double weight_scale() const { return 1.0 / (lambda * static_cast<double>(examples)); }
   double mean(double sum) const { return sum / static_cast<double>(examples); }
 
-  // Factor of each variable's Hamming term: Δ_i = loss_scale · loss(i).
+  // Factor of each variable's Hamming term: Δ_i = loss_scale · loss(i); 0 for the log loss, which has none.
   double loss_scale(const FactorGraph& graph) const;
   // Δ(y) of a whole labelling.
   template <class Labels>

@@ -53,7 +53,7 @@ class LabellingBlocks final : public DualBlocks {
       worker.labels.resize(g.variables());
       for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
         const double hinge =
-            problem_.oracle.argmax(g, worker.potentials, worker.scratch, worker.labels) - truth;
+            problem_.oracle->argmax(g, worker.potentials, worker.scratch, worker.labels) - truth;
         const double gap = hinge - std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
         ++step.oracle_calls;
         if (call == 0) step.block_gap = std::max(0.0, gap);

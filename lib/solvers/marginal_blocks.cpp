@@ -34,7 +34,7 @@ class MarginalBlocks final : public DualBlocks {
     const double mean = expected_score(g, worker.potentials, mu) - truth;  // <μ, θ>
     step.labels.resize(g.variables());
     step.block_gap = std::max(
-        0.0, problem_.oracle.argmax(g, worker.potentials, worker.scratch, step.labels) - truth - mean);
+        0.0, problem_.oracle->argmax(g, worker.potentials, worker.scratch, step.labels) - truth - mean);
     ++step.oracle_calls;
     if (step.block_gap <= 0) return;
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {

@@ -84,7 +84,7 @@ class Loop {
       evaluated = outcome_.progress.epoch % options_.evaluate_every == 0;
       if (!evaluated) continue;
       if (!evaluate()) return std::move(outcome_);
-      if (solver_.dual_point() != nullptr) solver_.adopt(rebuilt_);
+      if (solver_.dual_point() != nullptr || solver_.local_point() != nullptr) solver_.adopt(rebuilt_);
       if (converged()) {
         outcome_.status = Status::converged;
         break;
@@ -133,17 +133,27 @@ class Loop {
     Evaluation e;
     rebuilt_.resize(outcome_.weights.size());
     std::span<const double> chosen = rebuilt_;
+    const LocalPoint* local = solver_.local_point();
     if (const DualPoint* point = solver_.dual_point()) {
       const Bounds bounds = evaluator_.evaluate(*point, rebuilt_);
       e.primal = bounds.primal;
       e.dual = bounds.dual;
-      e.certified = problem_.oracle.exact() && bounds.infeasibility <= feasible;
+      e.certified = problem_.oracle->exact() && bounds.infeasibility <= feasible;
+    } else if (local != nullptr) {
+      const RelaxedBounds bounds = evaluator_.evaluate(*local, rebuilt_);
+      e.primal = bounds.primal;
+      e.dual = bounds.dual;
+      e.soft_primal = bounds.soft_primal;
+      e.soft_dual = bounds.soft_dual;
+      e.violation = bounds.violation;
+      e.certified = bounds.infeasibility <= feasible;
     } else {
       std::copy(solver_.weights().begin(), solver_.weights().end(), rebuilt_.begin());
       e.primal = evaluator_.primal(rebuilt_);
     }
     if (const auto averaged = solver_.averaged()) {
-      const double primal = evaluator_.primal(*averaged);
+      const double primal =
+          local != nullptr ? evaluator_.primal(*local, *averaged) : evaluator_.primal(*averaged);
       if (primal < e.primal) {
         e.primal = primal;
         chosen = *averaged;
@@ -154,26 +164,39 @@ class Loop {
     e.train_seconds = outcome_.progress.train_seconds;
     e.wall_seconds = progress_now().wall_seconds;
     e.oracle_calls = solver_.oracle_calls();
-    if (!std::isfinite(e.primal) || (e.dual && !std::isfinite(*e.dual)) || !all_finite(chosen)) {
+    const auto bad = [](const std::optional<double>& value) { return value && !std::isfinite(*value); };
+    if (!std::isfinite(e.primal) || bad(e.dual) || bad(e.soft_primal) || bad(e.soft_dual) ||
+        !all_finite(chosen)) {
       outcome_.status = Status::numerical_failure;
       outcome_.reason = "epoch " + std::to_string(e.epoch) + " gave a bound or a weight that is not finite";
       return false;
     }
-    if (e.certified && e.primal - *e.dual < -rounding_gap * std::max(1.0, std::abs(e.primal))) {
-      throw InternalError("the duality gap is negative (" + std::to_string(e.primal - *e.dual) +
-                          " at epoch " + std::to_string(e.epoch) + "): solver '" +
-                          std::string(solver_.name()) + "' or oracle '" +
-                          std::string(problem_.oracle.name()) + "' is wrong");
-    }
+    if (e.certified) require_order(e, e.primal, *e.dual, "duality gap");
+    if (e.soft_primal) require_order(e, *e.soft_primal, *e.soft_dual, "soft duality gap");
     std::copy(chosen.begin(), chosen.end(), outcome_.weights.begin());
     outcome_.trace.push_back(e);
     if (hooks_.on_evaluation) hooks_.on_evaluation(e);
     return true;
   }
 
+  void require_order(const Evaluation& e, double primal, double dual, const char* what) const {
+    if (primal - dual >= -rounding_gap * std::max(1.0, std::abs(primal))) return;
+    throw InternalError(std::string("the ") + what + " is negative (" + std::to_string(primal - dual) +
+                        " at epoch " + std::to_string(e.epoch) + "): solver '" + std::string(solver_.name()) +
+                        "' or the oracle is wrong");
+  }
+
   bool converged() const {
     const Evaluation& last = outcome_.trace.back();
+    if (solver_.stop_rule() == StopRule::soft) return soft_converged(last);
     return options_.gap > 0 && last.certified && last.relative_gap() && *last.relative_gap() <= options_.gap;
+  }
+
+  // 004, Algorithm 1, line 5, relative: the soft gap, and |Aμ|² where multipliers are to drive it to zero.
+  bool soft_converged(const Evaluation& last) const {
+    if (!(options_.gap > 0) || !last.soft_primal) return false;
+    const double gap = (*last.soft_primal - *last.soft_dual) / std::max(1e-12, std::abs(*last.soft_primal));
+    return gap <= options_.gap && (!solver_.has_multipliers() || *last.violation <= options_.gap);
   }
 
   Solver& solver_;

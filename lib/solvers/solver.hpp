@@ -20,7 +20,7 @@ namespace margrave {
 struct Problem {
   const Dataset& data;
   const Objective& objective;
-  const Oracle& oracle;
+  const Oracle* oracle;  // nullptr where no exact or bounding oracle fits: clique-wise solvers do without
   Arena& arena;
   Mode mode = Mode::deterministic;
   std::uint64_t seed = 1;
@@ -50,8 +50,13 @@ class Solver {
   // Runs one epoch, or the rest of one that was stopped. False where control stopped it.
   virtual bool epoch(EpochControl& control) = 0;
 
-  // The dual point, or nullptr for primal methods.
+  // The dual point, or nullptr for primal and clique-wise methods.
   virtual const DualPoint* dual_point() const = 0;
+  // The point of a clique-wise method, or nullptr.
+  virtual const LocalPoint* local_point() const { return nullptr; }
+  // Whether the gap of the soft problem ends a run (clique-wise methods only).
+  virtual StopRule stop_rule() const { return StopRule::certified; }
+  virtual bool has_multipliers() const { return false; }
   // The running weights: never certified, rebuilt by the evaluator where there is a dual point.
   virtual std::span<const double> weights() const = 0;
   // Takes over the weights rebuilt from the dual point, so that rounding does not pile up.
@@ -72,5 +77,9 @@ class Solver {
 };
 
 std::unique_ptr<Solver> make_bcfw(const Problem& problem, const BcfwOptions& options);
+std::unique_ptr<Solver> make_soft_bcfw(const Problem& problem, const SoftBcfwOptions& options);
+std::unique_ptr<Solver> make_soft_sdca(const Problem& problem, const SoftSdcaOptions& options);
+std::unique_ptr<Solver> make_idal(const Problem& problem, const IdalOptions& options);
+std::unique_ptr<Solver> make_gdmm(const Problem& problem, const GdmmOptions& options);
 
 }  // namespace margrave

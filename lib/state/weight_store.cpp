@@ -55,6 +55,11 @@ void WeightStore::commit(const Dataset& data, std::span<const CliqueChange> chan
   ++version_;
 }
 
+void WeightStore::commit(const WeightChange& change, double scale) {
+  change.add_to(cells_.data(), scale);
+  ++version_;
+}
+
 double WeightStore::product(const Dataset& data, std::span<const CliqueChange> changes) const {
   double sum = 0;
   for (const CliqueChange& c : changes)
@@ -77,6 +82,16 @@ double WeightStore::product_async(const Dataset& data, std::span<const CliqueCha
     for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, c.coefficient,
                     [&](std::uint64_t cell, double value) { sum += value * load(cell); });
   }
+  return sum;
+}
+
+void WeightStore::commit_async(const WeightChange& change, double scale) noexcept {
+  change.for_each([&](std::uint64_t cell, double value) { add(cell, scale * value); });
+}
+
+double WeightStore::product_async(const WeightChange& change) const noexcept {
+  double sum = 0;
+  change.for_each([&](std::uint64_t cell, double value) { sum += value * load(cell); });
   return sum;
 }
 

@@ -18,6 +18,7 @@
 #include "margrave/dataset.hpp"
 #include "model/clique_scores.hpp"
 #include "parallel/arena.hpp"
+#include "state/weight_change.hpp"
 
 namespace margrave {
 
@@ -64,8 +65,10 @@ class WeightStore {
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes, double scale);
   // The same from one thread: a single small change set between exact line searches.
   void commit(const Dataset& data, std::span<const CliqueChange> changes, double scale);
+  void commit(const WeightChange& change, double scale);
   // <w, Σ changes>
   double product(const Dataset& data, std::span<const CliqueChange> changes) const;
+  double product(const WeightChange& change) const { return change.product(cells_.data()); }
 
   // Asynchronous mode.
   void add(std::uint64_t cell, double value) noexcept {
@@ -81,6 +84,8 @@ class WeightStore {
   }
   void commit_async(const Dataset& data, std::span<const CliqueChange> changes, double scale) noexcept;
   double product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept;
+  void commit_async(const WeightChange& change, double scale) noexcept;
+  double product_async(const WeightChange& change) const noexcept;
 
  private:
   const TemplateSet* templates_;

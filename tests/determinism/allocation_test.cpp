@@ -69,7 +69,7 @@ TEST(Allocation, AnEpochAllocatesNothingAfterWarmUp) {
     if (set.options.mode == Mode::async) continue;
     SCOPED_TRACE(set.name);
     Arena arena(1);
-    const Problem problem{data, objective, *oracle, arena};
+    const Problem problem{data, objective, oracle.get(), arena};
     const auto solver = make_bcfw(problem, std::get<BcfwOptions>(set.options.solver));
     GoOn control;
     const auto allocated = [&](int epochs) {

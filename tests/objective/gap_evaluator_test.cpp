@@ -77,7 +77,7 @@ TEST(GapEvaluator, AgreesWithBruteForce) {
     for (const Hamming hamming : {Hamming::normalized, Hamming::sum}) {
       const double lambda = 0.3;
       const Mixture point(data, n);
-      GapEvaluator evaluator(data, objective_of(data, lambda, hamming), *oracle, arena);
+      GapEvaluator evaluator(data, objective_of(data, lambda, hamming), oracle.get(), arena);
       std::vector<double> w(data.templates().storage(), 99.0);
       const Bounds bounds = evaluator.evaluate(point, w);
       const RebuiltPoint wanted = rebuild(data, lambda, hamming, point.certificate);
@@ -102,7 +102,7 @@ TEST(GapEvaluator, GivesTheSameBitsAtAnyThreadCount) {
   Bounds wanted;
   for (const int threads : arena_threads()) {
     Arena arena(threads);
-    GapEvaluator evaluator(data, objective_of(data, 0.01, Hamming::normalized), *oracle, arena);
+    GapEvaluator evaluator(data, objective_of(data, 0.01, Hamming::normalized), oracle.get(), arena);
     for (int repeat = 0; repeat < 2; ++repeat) {
       std::vector<double> w(data.templates().storage());
       const Bounds bounds = evaluator.evaluate(point, w);
@@ -133,7 +133,7 @@ TEST(GapEvaluator, AgreesWithBruteForceOnExamplesOfVeryDifferentSizes) {
   const auto oracle = make_exact_oracle(data);
   Arena arena(1);
   const Mixture point(data, 3);
-  GapEvaluator evaluator(data, objective_of(data, 0.1, Hamming::normalized), *oracle, arena);
+  GapEvaluator evaluator(data, objective_of(data, 0.1, Hamming::normalized), oracle.get(), arena);
   std::vector<double> w(data.templates().storage());
   const Bounds bounds = evaluator.evaluate(point, w);
   const RebuiltPoint wanted = rebuild(data, 0.1, Hamming::normalized, point.certificate);
@@ -146,7 +146,7 @@ TEST(GapEvaluator, ReportsPointsThatAreNotFeasible) {
   const Dataset data = tiny_problem("tree_mixed");
   const auto oracle = make_exact_oracle(data);
   Arena arena(1);
-  GapEvaluator evaluator(data, objective_of(data, 0.1, Hamming::normalized), *oracle, arena);
+  GapEvaluator evaluator(data, objective_of(data, 0.1, Hamming::normalized), oracle.get(), arena);
   std::vector<double> w(data.templates().storage());
   const auto infeasibility = [&](const std::function<void(std::vector<Mass>&)>& spoil) {
     Mixture point(data, 5);
@@ -182,7 +182,7 @@ TEST(GapEvaluator, CountsItsOracleCalls) {
   const Dataset data = tiny_problem("chain_shared");
   const auto oracle = make_exact_oracle(data);
   Arena arena(1);
-  GapEvaluator evaluator(data, objective_of(data, 0.1, Hamming::normalized), *oracle, arena);
+  GapEvaluator evaluator(data, objective_of(data, 0.1, Hamming::normalized), oracle.get(), arena);
   const std::vector<double> w(data.templates().storage(), 0.0);
   evaluator.primal(w);
   evaluator.primal(w);

@@ -98,8 +98,8 @@ class Run : public ::testing::Test {
  protected:
   RunOutcome go(RunProgress progress = {}) {
     const Oracle& used = lying ? static_cast<const Oracle&>(liar) : *oracle;
-    const Problem problem{data, objective, used, arena};
-    GapEvaluator evaluator(data, objective, used, arena);
+    const Problem problem{data, objective, &used, arena};
+    GapEvaluator evaluator(data, objective, &used, arena);
     return run(solver, evaluator, problem, options, hooks, progress,
                [this](const RunProgress& at) { saved.push_back(at); });
   }

@@ -1,0 +1,198 @@
+#include "objective/local_point.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/clique_scores.hpp"
+#include "model/marginalise.hpp"
+
+namespace margrave {
+
+void LocalTerms::add(const LocalTerms& other) {
+  loss += other.loss;
+  entropy += other.entropy;
+  coupling += other.coupling;
+  violation += other.violation;
+  rounded_loss += other.rounded_loss;
+  rounded_entropy += other.rounded_entropy;
+  infeasibility = std::max(infeasibility, other.infeasibility);
+}
+
+void LocalExample::start(const Dataset& data, std::size_t m, const LocalPoint& point) {
+  data_ = &data;
+  m_ = m;
+  point_ = &point;
+  const Topology& top = data[m].topology();
+  mu_.reserve(top.cells());
+  factor_marginal_.reserve(top.message_cells());
+  delta_.reserve(top.message_cells());
+  node_.reserve(top.clique_offset[top.variables()]);
+}
+
+void LocalExample::load(std::size_t first, std::size_t last) {
+  const Topology& top = (*data_)[m_].topology();
+  point_->marginals(m_, first, last, mu_.data() + top.clique_offset[first]);
+  const std::size_t n = top.variables();
+  for (std::size_t a = std::max(first, n); a < last; ++a)
+    factor_marginals(top, a - n, mu_.data() + top.clique_offset[a],
+                     factor_marginal_.data() + top.message_offset[top.scope_begin[a - n]]);
+}
+
+LocalTerms LocalExample::couple(std::size_t first, std::size_t last) {
+  const Topology& top = (*data_)[m_].topology();
+  const double rho = point_->rho();
+  LocalTerms terms;
+  for (std::size_t i = first; i < last; ++i) {
+    const std::uint32_t k = top.states[i];
+    const double* mu = mu_.data() + top.clique_offset[i];
+    double* node = node_.data() + top.clique_offset[i];
+    std::copy_n(mu, k, node);
+    for (const std::uint32_t s : top.messages_of(i)) {
+      const double* marginal = factor_marginal_.data() + top.message_offset[s];
+      double* delta = delta_.data() + top.message_offset[s];
+      point_->multipliers(m_, s, s + 1, delta);
+      for (std::uint32_t y = 0; y < k; ++y) {
+        const double apart = mu[y] - marginal[y];  // Aμ
+        terms.coupling += delta[y] * apart;
+        terms.violation += apart * apart;
+        delta[y] -= apart / rho;
+        node[y] += marginal[y];
+      }
+    }
+    double sum = 0;
+    for (std::uint32_t y = 0; y < k; ++y) sum += node[y];
+    for (std::uint32_t y = 0; y < k; ++y) node[y] /= sum;
+  }
+  return terms;
+}
+
+// Moves the table onto the marginals of its nodes; returns how far it still is from them.
+double LocalExample::round_factor(std::size_t factor, double* table) const {
+  const Topology& top = (*data_)[m_].topology();
+  const auto scope = top.scope_of(factor);
+  const std::size_t a = top.variables() + factor;
+  const std::uint64_t n = top.clique_offset[a + 1] - top.clique_offset[a];
+  const std::uint32_t entry = top.scope_begin[factor];
+  const std::uint64_t messages = top.message_offset[entry + scope.size()] - top.message_offset[entry];
+  double* marginal = table + n;          // of the table
+  double* excess = marginal + messages;  // scratch per axis
+  const auto wanted = [&](std::size_t j) { return node_.data() + top.clique_offset[scope[j]]; };
+  const auto axis = [&](double* base, std::size_t j) {
+    return base + (top.message_offset[entry + j] - top.message_offset[entry]);
+  };
+  std::uint64_t below = n;
+  for (std::size_t j = 0; j < scope.size(); ++j) {
+    const std::uint32_t k = top.states[scope[j]];
+    below /= k;
+    factor_marginals(top, factor, table, marginal);
+    const double* have = axis(marginal, j);
+    double* factor_of = axis(excess, j);
+    for (std::uint32_t y = 0; y < k; ++y)
+      factor_of[y] = have[y] > wanted(j)[y] ? wanted(j)[y] / have[y] : 1.0;
+    for (std::uint64_t y = 0; y < n; ++y) table[y] *= factor_of[y / below % k];
+  }
+  // What is missing, axis by axis: the same mass on all of them.
+  factor_marginals(top, factor, table, marginal);
+  double mass = 0;
+  for (std::size_t j = 0; j < scope.size(); ++j) {
+    double axis_mass = 0;
+    for (std::uint32_t y = 0; y < top.states[scope[j]]; ++y) {
+      double& missing = axis(marginal, j)[y];
+      missing = std::max(0.0, wanted(j)[y] - missing);
+      axis_mass += missing;
+    }
+    mass = j == 0 ? axis_mass : std::min(mass, axis_mass);
+  }
+  if (mass > 0) {
+    for (std::uint64_t y = 0; y < n; ++y) {
+      double product = mass;
+      std::uint64_t rest = y;
+      for (std::size_t j = scope.size(); j-- > 0;) {
+        const std::uint32_t k = top.states[scope[j]];
+        product *= axis(marginal, j)[rest % k] / mass;
+        rest /= k;
+      }
+      table[y] += product;
+    }
+  }
+  factor_marginals(top, factor, table, marginal);
+  double apart = 0;
+  for (std::size_t j = 0; j < scope.size(); ++j)
+    for (std::uint32_t y = 0; y < top.states[scope[j]]; ++y)
+      apart = std::max(apart, std::abs(axis(marginal, j)[y] - wanted(j)[y]));
+  return apart;
+}
+
+namespace {
+
+// φ_α(y*) − Σ_y μ_α(y) φ_α(y) as changes of w, one per weight row where the rows share an input.
+void add_changes(const Dataset& data, const FactorGraph& graph, std::size_t clique, const double* mu,
+                 std::uint64_t cells, double* rows, std::vector<CliqueChange>& out) {
+  const Topology& top = graph.topology();
+  const std::uint32_t number = top.template_of(clique);
+  const Template& t = data.templates()[number];
+  const std::uint32_t input = graph.input_of(clique);
+  const std::size_t truth = joint_state(top, clique, graph.labels());
+  if (t.kind == WeightRows::full || data.input(input).kind == InputKind::per_state) {
+    for (std::uint32_t y = 0; y < cells; ++y) {
+      const double coefficient = (y == truth ? 1.0 : 0.0) - mu[y];
+      if (coefficient != 0) out.push_back({number, input, y, coefficient});
+    }
+    return;
+  }
+  std::fill_n(rows, t.rows, 0.0);
+  for (std::uint32_t y = 0; y < cells; ++y)
+    if (t.row_of[y] >= 0) rows[t.row_of[y]] += (y == truth ? 1.0 : 0.0) - mu[y];
+  // A joint state that stands for the row: the first one there.
+  std::uint32_t left = t.rows;
+  for (std::uint32_t y = 0; y < cells && left > 0; ++y) {
+    if (t.row_of[y] < 0 || std::isnan(rows[t.row_of[y]])) continue;
+    double& coefficient = rows[t.row_of[y]];
+    if (coefficient != 0) out.push_back({number, input, y, coefficient});
+    coefficient = NAN;  // told
+    --left;
+  }
+}
+
+}  // namespace
+
+LocalTerms LocalExample::round(const Objective& objective, const CliqueEntropy& entropy, std::size_t first,
+                               std::size_t last, Buffer<double>& scratch, std::vector<CliqueChange>& changes,
+                               std::vector<CliqueChange>& rounded_changes) const {
+  const FactorGraph graph = (*data_)[m_];
+  const Topology& top = graph.topology();
+  const double scale = objective.loss_scale(graph);
+  LocalTerms terms;
+  for (std::size_t a = first; a < last; ++a) {
+    const std::uint64_t n = top.clique_offset[a + 1] - top.clique_offset[a];
+    std::uint64_t messages = 0;
+    if (a >= top.variables()) {
+      const std::size_t c = a - top.variables();
+      messages = top.message_offset[top.scope_begin[c + 1]] - top.message_offset[top.scope_begin[c]];
+    }
+    const Template& t = data_->templates()[top.template_of(a)];
+    double* table = scratch.reserve(n + 2 * messages + t.rows);
+    double* rows = table + n + 2 * messages;
+    const double* mu = mu_.data() + top.clique_offset[a];
+    add_changes(*data_, graph, a, mu, n, rows, changes);
+    if (a < top.variables()) {
+      const double* node = node_.data() + top.clique_offset[a];
+      const double weight = scale * static_cast<double>(graph.loss(a));
+      const auto truth = static_cast<std::size_t>(graph.label(a));
+      terms.loss += weight * (1 - mu[truth]);
+      terms.rounded_loss += weight * (1 - node[truth]);
+      std::copy_n(node, n, table);
+    } else {
+      std::copy_n(mu, n, table);
+      terms.infeasibility = std::max(terms.infeasibility, round_factor(a - top.variables(), table));
+    }
+    add_changes(*data_, graph, a, table, n, rows, rounded_changes);
+    if (objective.gamma > 0) {
+      terms.entropy += entropy.value(top, a, mu, table + n);
+      terms.rounded_entropy += entropy.value(top, a, table, table + n);
+    }
+  }
+  return terms;
+}
+
+}  // namespace margrave

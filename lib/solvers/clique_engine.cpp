@@ -1,0 +1,257 @@
+// An epoch visits every part of every example once, in random order (parts of one colour together), then
+// updates the multipliers where the recipe has any and lets ρ fall where it is annealed.
+//
+// Deterministic mode: the visits of a batch run in parallel against frozen w; their line searches and changes
+// of w follow in batch order, each against the w that the ones before left. Visits of a batch share no
+// message, so nothing but w goes stale. Asynchronous mode: tasks read private copies of w and add to w
+// atomically.
+#include "solvers/clique_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace margrave {
+
+namespace {
+
+constexpr std::size_t async_visits = 1024;  // between two looks at the stop flag
+constexpr std::size_t async_block = 4;      // visits per refresh of a worker's copy of w
+
+// Under the normalised Hamming loss scores are of the size of 1/variables, so that the same coupling needs a
+// ρ that grows with them; `unit` is what suits a loss of one per variable.
+double default_rho(const Problem& problem, double unit) {
+  if (problem.objective.hamming == Hamming::sum) return unit;
+  const double variables =
+      static_cast<double>(problem.data.variables()) / static_cast<double>(problem.data.size());
+  return unit * std::max(1.0, variables);
+}
+constexpr double soft_unit = 0.1;        // without multipliers agreement needs a strong coupling
+constexpr double multiplier_unit = 2.0;  // with them a weak one converges faster
+
+class CliqueEngine final : public Solver {
+ public:
+  CliqueEngine(const Problem& problem, const CliqueOptions& options, const CliqueRecipe& recipe)
+      : problem_(problem),
+        options_(options),
+        recipe_(recipe),
+        rho_(options.rho > 0
+                 ? options.rho
+                 : default_rho(problem, options.multiplier_every > 0 ? multiplier_unit : soft_unit)),
+        blocks_(make_clique_blocks(problem, options, recipe, rho_)),
+        weights_(problem.data.templates()),
+        visits_(options.batch) {
+    for (int t = 0; t < problem.arena.threads(); ++t) workers_.emplace_back(problem.data.templates());
+    for (std::uint32_t m = 0; m < problem.data.size(); ++m) {
+      const CliquePlan& plan = blocks_->plan(m);
+      colours_.resize(std::max<std::size_t>(colours_.size(), plan.colours));
+      for (std::uint32_t p = 0; p < plan.parts.size(); ++p) colours_[plan.parts[p].colour].push_back({m, p});
+    }
+    for (const auto& places : colours_) order_.reserve(order_.capacity() + places.size());
+    if (options.averaging) average_.assign(weights_.size(), 0.0);
+  }
+
+  std::string_view name() const override { return recipe_.name; }
+
+  bool epoch(EpochControl& control) override {
+    if (!in_epoch_) {
+      in_epoch_ = true;
+      cursor_ = 0;
+    }
+    arrange();
+    const bool finished = problem_.mode == Mode::async ? run_async(control) : run(control);
+    if (!finished) return false;
+    in_epoch_ = false;
+    ++epochs_;
+    if (options_.multiplier_every > 0 && epochs_ % options_.multiplier_every == 0)
+      blocks_->update_multipliers(problem_.arena);
+    if (options_.rho_decay < 1) {
+      rho_ = std::max(options_.rho_floor, rho_ * options_.rho_decay);
+      blocks_->set_rho(rho_);
+    }
+    if (options_.averaging) average();
+    return true;
+  }
+
+  const DualPoint* dual_point() const override { return nullptr; }
+  const LocalPoint* local_point() const override { return blocks_.get(); }
+  StopRule stop_rule() const override { return options_.stop; }
+  bool has_multipliers() const override { return options_.multiplier_every > 0; }
+  std::span<const double> weights() const override { return weights_.span(); }
+  void adopt(std::span<const double> weights) override { weights_.assign(weights); }
+  std::optional<std::span<const double>> averaged() const override {
+    if (!options_.averaging || epochs_ == 0) return std::nullopt;
+    return std::span<const double>(average_);
+  }
+  std::uint64_t oracle_calls() const override {
+    std::uint64_t steps = earlier_steps_;
+    for (const CliqueVisit& visit : visits_) steps += visit.steps;
+    for (const CliqueWorker& worker : workers_) steps += worker.visit.steps;
+    return steps;
+  }
+  std::uint64_t bytes() const override { return blocks_->bytes() + weights_.bytes(); }
+
+  void save(ByteWriter& out) const override {
+    blocks_->save(out);
+    out.put_array(weights_.span());
+    out.put_array(std::span<const double>(average_));
+    out.put(epochs_);
+    out.put(oracle_calls());
+    out.put(in_epoch_);
+    out.put(cursor_);
+    out.put(rho_);
+    out.put(company_);
+  }
+  void restore(ByteReader& in) override {
+    blocks_->restore(in);
+    const auto w = in.get_array<double>();
+    const auto average = in.get_array<double>();
+    if (w.size() != weights_.size() || average.size() != average_.size())
+      in.fail("does not fit the data or the options");
+    weights_.assign(w);
+    average_ = average;
+    epochs_ = in.get<std::uint64_t>();
+    earlier_steps_ = in.get<std::uint64_t>();
+    in_epoch_ = in.get<bool>();
+    cursor_ = in.get<std::uint64_t>();
+    rho_ = in.get<double>();
+    if (!(rho_ > 0) || !std::isfinite(rho_)) in.fail("has a rho that is not positive");
+    blocks_->set_rho(rho_);
+    company_ = in.get<double>();
+    if (!(company_ >= 1) || !std::isfinite(company_)) in.fail("has a batch that is no company");
+    std::size_t visits = 0;
+    for (const auto& places : colours_) visits += places.size();
+    if (cursor_ > visits) in.fail("points behind the end of an epoch");
+  }
+  void warm_start(ByteReader& in) override { blocks_->restore(in); }
+
+ private:
+  struct Place {
+    std::uint32_t example, part;
+  };
+
+  // The order of the epoch under way, from its number alone: a resumed run finds it again.
+  void arrange() {
+    Random random(problem_.seed, epochs_, 0);
+    order_.clear();
+    class_end_.clear();
+    std::vector<std::size_t> classes(colours_.size());
+    std::iota(classes.begin(), classes.end(), std::size_t{0});
+    random.shuffle(std::span<std::size_t>(classes));
+    for (const std::size_t colour : classes) {
+      const std::size_t first = order_.size();
+      order_.insert(order_.end(), colours_[colour].begin(), colours_[colour].end());
+      random.shuffle(std::span<Place>(order_).subspan(first));
+      class_end_.push_back(order_.size());
+    }
+  }
+  // Visits that may run together, at most `most`.
+  std::span<const Place> next(std::size_t most) const {
+    const auto end = *std::upper_bound(class_end_.begin(), class_end_.end(), cursor_);
+    return std::span<const Place>(order_).subspan(cursor_, std::min<std::size_t>(most, end - cursor_));
+  }
+  // Block visits have their own random stream, named by epoch and place.
+  Random stream(const Place& place) const {
+    return Random(problem_.seed, epochs_ + 1, (std::uint64_t{place.example} << 24U) + place.part + 1);
+  }
+  bool proceed(EpochControl& control, std::size_t done) {
+    cursor_ += done;
+    return control.proceed(static_cast<double>(cursor_) / static_cast<double>(order_.size()));
+  }
+
+  bool run(EpochControl& control) {
+    while (cursor_ < order_.size()) {
+      const auto batch = next(visits_.size());
+      problem_.arena.for_each_block(batch.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
+        for (std::size_t k = begin; k < end; ++k) {
+          visits_[k].example = batch[k].example;
+          visits_[k].part = batch[k].part;
+          blocks_->propose(weights_.data(), company_, stream(batch[k]),
+                           workers_[static_cast<std::size_t>(worker)], visits_[k]);
+        }
+      });
+      double total = 0;
+      for (std::size_t k = 0; k < batch.size(); ++k) {
+        const CliqueVisit& visit = visits_[k];
+        total += commit(visit, weights_.product(visit.change),
+               [&](double length) { weights_.commit(visit.change, length); });
+      }
+      adapt(total / static_cast<double>(batch.size()));
+      if (!proceed(control, batch.size())) return false;
+    }
+    return true;
+  }
+
+  bool run_async(EpochControl& control) {
+    while (cursor_ < order_.size()) {
+      const auto places = next(async_visits);
+      problem_.arena.for_each_block(
+          places.size(), async_block, [&](std::size_t begin, std::size_t end, int index) {
+            CliqueWorker& worker = workers_[static_cast<std::size_t>(index)];
+            weights_.refresh(worker.replica.reserve(weights_.size()));
+            for (std::size_t k = begin; k < end; ++k) {
+              CliqueVisit& visit = worker.visit;
+              visit.example = places[k].example;
+              visit.part = places[k].part;
+              blocks_->propose(worker.replica.data(), 1.0, stream(places[k]), worker, visit);
+              commit(visit, weights_.product_async(visit.change),
+                     [&](double length) { weights_.commit_async(visit.change, length); });
+            }
+          });
+      if (!proceed(control, places.size())) return false;
+    }
+    return true;
+  }
+
+  // The more of a batch's steps were cut short, the more company its visits had.
+  void adapt(double mean_length) {
+    company_ *= mean_length < 0.9 ? 1.05 : 0.98;
+    company_ = std::clamp(company_, 1.0, static_cast<double>(visits_.size()));
+  }
+
+  // M·D_ρ along the direction is slope·t − curvature/2·t², its slope at the current w.
+  template <class Commit>
+  double commit(const CliqueVisit& visit, double product, Commit&& commit_change) {
+    const double slope = visit.slope - product / (visit.company * problem_.objective.weight_scale());
+    if (!(slope > 0)) return visit.curvature > 0 ? 0.0 : 1.0;
+    const double length = visit.curvature <= slope ? 1.0 : slope / visit.curvature;
+    commit_change(length / visit.company);
+    blocks_->apply(visit, length);
+    return length;
+  }
+
+  // w̄_k = (k−1)/(k+1)·w̄_{k−1} + 2/(k+1)·w_k: epoch k counts k-fold.
+  void average() {
+    const double keep = static_cast<double>(epochs_ - 1) / static_cast<double>(epochs_ + 1);
+    for (std::size_t i = 0; i < average_.size(); ++i)
+      average_[i] = keep * average_[i] + (1 - keep) * weights_.data()[i];
+  }
+
+  Problem problem_;
+  CliqueOptions options_;
+  CliqueRecipe recipe_;
+  double rho_;
+  std::unique_ptr<CliqueBlocks> blocks_;
+  WeightStore weights_;
+  std::vector<CliqueVisit> visits_;
+  std::vector<CliqueWorker> workers_;
+  std::vector<std::vector<Place>> colours_;
+  std::vector<Place> order_;
+  std::vector<std::size_t> class_end_;
+  std::vector<double> average_;
+
+  std::uint64_t epochs_ = 0;
+  std::uint64_t earlier_steps_ = 0;  // before a resumed run started
+  bool in_epoch_ = false;
+  std::uint64_t cursor_ = 0;
+  double company_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Solver> make_clique_engine(const Problem& problem, const CliqueOptions& options,
+                                           const CliqueRecipe& recipe) {
+  return std::make_unique<CliqueEngine>(problem, options, recipe);
+}
+
+}  // namespace margrave

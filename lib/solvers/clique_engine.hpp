@@ -1,0 +1,14 @@
+// The loop of the clique-wise solvers over (w, δ, ξ, μ): a block rule × a multiplier rule × a schedule
+// (lib/solvers/README.md). Each algorithm's own file chooses them.
+#pragma once
+
+#include <memory>
+
+#include "solvers/clique_blocks.hpp"
+
+namespace margrave {
+
+std::unique_ptr<Solver> make_clique_engine(const Problem& problem, const CliqueOptions& options,
+                                           const CliqueRecipe& recipe);
+
+}  // namespace margrave
