@@ -44,7 +44,7 @@ class Blocks final : public CliqueBlocks {
         input_norm_[i] = x.kind == InputKind::per_state ? -1 : static_cast<float>(input_product(x, x));
       }
     });
-    if (recipe.start_at_truth) {
+    if (options.start == Start::truth) {
       mu_.start_at_truth(data);
     } else {
       for (std::size_t m = 0; m < data.size(); ++m) start_uniform(m);

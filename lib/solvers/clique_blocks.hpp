@@ -27,7 +27,6 @@ namespace margrave {
 struct CliqueRecipe {
   std::string_view name;
   BlockRule rule = BlockRule::proximal;
-  bool start_at_truth = false;  // else every μ_α uniform
 };
 
 // A direction from a visit, with what its line search needs.

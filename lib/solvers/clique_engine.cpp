@@ -174,7 +174,7 @@ class CliqueEngine final : public Solver {
       for (std::size_t k = 0; k < batch.size(); ++k) {
         const CliqueVisit& visit = visits_[k];
         total += commit(visit, weights_.product(visit.change),
-               [&](double length) { weights_.commit(visit.change, length); });
+                        [&](double length) { weights_.commit(visit.change, length); });
       }
       adapt(total / static_cast<double>(batch.size()));
       if (!proceed(control, batch.size())) return false;

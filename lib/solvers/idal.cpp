@@ -4,7 +4,7 @@
 namespace margrave {
 
 std::unique_ptr<Solver> make_idal(const Problem& problem, const IdalOptions& options) {
-  return make_clique_engine(problem, options, {IdalOptions::solver_name, BlockRule::proximal, false});
+  return make_clique_engine(problem, options, {IdalOptions::solver_name, BlockRule::proximal});
 }
 
 }  // namespace margrave

@@ -4,7 +4,7 @@
 namespace margrave {
 
 std::unique_ptr<Solver> make_soft_sdca(const Problem& problem, const SoftSdcaOptions& options) {
-  return make_clique_engine(problem, options, {SoftSdcaOptions::solver_name, BlockRule::proximal, false});
+  return make_clique_engine(problem, options, {SoftSdcaOptions::solver_name, BlockRule::proximal});
 }
 
 }  // namespace margrave
