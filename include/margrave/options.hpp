@@ -51,7 +51,9 @@ struct BcfwOptions {
   static constexpr auto fields() {
     using S = BcfwOptions;
     return std::tuple{
-        Field<S, Steps>{"steps", &S::steps, "step over cached labellings", 0, 2, "pairwise|away|plain"},
+        Field<S, Steps>{"steps", &S::steps,
+                        "step over cached labellings (bcfw) or over a clique's states (soft-bcfw)", 0, 2,
+                        "pairwise|away|plain"},
         Field<S, Representation>{"representation", &S::representation,
                                  "kept per example: label sequences, or marginals (plain steps only)", 0, 1,
                                  "labellings|marginals"},
@@ -132,9 +134,18 @@ struct CliqueOptions {
 
 /// SoftBCFW (Meshi, Srebro, Hazan 2015): Frank-Wolfe steps on cliques, agreement by a penalty.
 struct SoftBcfwOptions : CliqueOptions {
+  Steps steps = Steps::pairwise;
+
   SoftBcfwOptions() { stop = StopRule::soft; }
   static constexpr std::string_view solver_name = "soft-bcfw";
-  static constexpr auto fields() { return fields_of<SoftBcfwOptions>(); }
+  static constexpr auto fields() {
+    using S = SoftBcfwOptions;
+    return std::tuple_cat(std::tuple{Field<S, Steps>{"steps", &S::steps,
+                                                     "step over cached labellings (bcfw) or over a clique's "
+                                                     "states (soft-bcfw)",
+                                                     0, 2, "pairwise|away|plain"}},
+                          fields_of<S>());
+  }
 };
 /// SoftSDCA: the same problem by proximal steps.
 struct SoftSdcaOptions : CliqueOptions {

@@ -385,8 +385,7 @@ class Blocks final : public CliqueBlocks {
       if (marginal != nullptr)
         factor_marginals(top, clique - top.variables(), d, marginal);  // was overwritten
     }
-    const double most =
-        recipe_.rule == BlockRule::frank_wolfe ? 1.0 : std::min(most_stretch, longest_step(mu, d, n));
+    const double most = std::min(most_stretch, longest_step(mu, d, n));
     const double length = curvature * most <= slope ? most : slope / curvature;
 
     for (std::uint64_t y = 0; y < n; ++y) {
