@@ -60,6 +60,12 @@ struct Chosen {
   std::string reason;
 };
 
+bool no_factors(const Dataset& data) {
+  for (std::size_t t = 0; t < data.topologies(); ++t)
+    if (data.topology(t).factors() > 0) return false;
+  return true;
+}
+
 bool has_exact_oracle(const Dataset& data) {
   try {
     return make_exact_oracle(data) != nullptr;
@@ -83,6 +89,10 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
   if (smooth) {
     options.solver = IdalOptions{};
     return {options, "a smooth loss: inexact dual augmented Lagrangian with clique-wise steps"};
+  }
+  if (no_factors(data)) {
+    options.solver = IdalOptions{};
+    return {options, "independent variables: every one is a block of its own for clique-wise steps"};
   }
   if (options.inference != Inference::exact && !has_exact_oracle(data)) {
     options.solver = IdalOptions{};
