@@ -26,7 +26,7 @@ struct Labellings {
 
 /// A dual point as marginals of single cliques, each in its simplex, neighbours not quite in agreement: what
 /// clique-wise solvers have. The messages bound the primal, whatever they are: good ones make the bound
-/// tight.
+/// tight. A constant in a message changes nothing; solvers leave zero in its first state.
 struct CliqueMarginals {
   std::vector<std::uint64_t> cell_begin;     ///< examples + 1
   std::vector<float> mu;                     ///< example by example, as Topology::clique_offset lays them out

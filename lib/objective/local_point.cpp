@@ -212,6 +212,12 @@ CliqueMarginals stored_point(const Dataset& data, const LocalPoint& point, bool 
     append(example.marginals(), top.cells(), stored.mu);
     if (messages) {
       example.couple(0, top.variables());
+      // A constant in a message changes nothing, and zeros take no room.
+      for (std::size_t s = 0; s < top.scope.size(); ++s) {
+        double* message = example.messages() + top.message_offset[s];
+        const double first = message[0];
+        for (std::uint32_t y = 0; y < top.states[top.scope[s]]; ++y) message[y] -= first;
+      }
       append(example.messages(), top.message_cells(), stored.delta);
     }
     stored.cell_begin.push_back(stored.mu.size());
