@@ -135,9 +135,10 @@ void save_model(const Model& model, const std::string& path) {
 
   std::vector<std::byte> packed;
   if (model.certificate) {
-    const auto& [fingerprint, point] = *model.certificate;
-    packed = std::visit([&](const auto& kind) { return pack(fingerprint, kind); }, point);
-    if (const auto* labellings = std::get_if<Labellings>(&point)) {
+    const Certificate& certificate = *model.certificate;
+    packed = std::visit([&](const auto& point) { return pack(certificate.fingerprint, point); },
+                        certificate.point);
+    if (const auto* labellings = std::get_if<Labellings>(&certificate.point)) {
       file.add("certificate", packed);
       file.add_array("certificate.weight", labellings->weight.data(), labellings->weight.size());
     } else {
