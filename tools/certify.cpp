@@ -71,6 +71,13 @@ void set_up_certify(Verb& verb) {
   verb.positional("MODEL", settings->model, "what `margrave train --model` wrote");
   verb.positional("DATA", settings->data, "the file it was trained on");
   settings->flags.set_up(verb, "letter: folds that trained; the model's own if absent");
+  verb.app().footer(
+      std::string(objective_help) +
+      "\n\nModels of solvers over exact oracles are certified by weighted labellings; those of clique-wise "
+      "solvers by\n"
+      "marginals, rounded into the local polytope, for the hinge (or smooth loss) relaxed over it. On "
+      "forests the\n"
+      "two are the same. `relaxation` says which one the bounds speak of: exact or local-polytope.");
   verb.quiet_and_json();
   verb.threads_flag();
   verb.run = [&verb, settings] { return run(verb, settings->flags, settings->model, settings->data); };
