@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "margrave/error.hpp"
 #include "margrave/predict.hpp"
@@ -37,16 +38,17 @@ int run(const Verb& verb, const ModelDataFlags& flags, const std::string& model_
                        {"gap", number(gap)},
                        {"relative_gap", gap ? Json(relative) : Json(nullptr)},
                        {"certified", gap.has_value() && !broken},
+                       {"relaxation", std::string(name(bounds.relaxation))},
                        {"weight_distance", bounds.dual ? Json(bounds.weight_distance) : Json(nullptr)},
                        {"infeasibility", bounds.dual ? Json(bounds.infeasibility) : Json(nullptr)}};
     fmt::print("{}\n", json.dump());
   }
-  verb.say("primal            {:.12g}\n", bounds.primal);
+  verb.say("relaxation        {}\nprimal            {:.12g}\n", name(bounds.relaxation), bounds.primal);
   if (gap) {
     verb.say("dual bound        {:.12g}\ngap               {:.6g}\nrelative gap      {:.6g}\n", *bounds.dual,
              *gap, relative);
     verb.say("weight distance   {:.3g}   largest |w - w(certificate)|\n", bounds.weight_distance);
-    verb.say("infeasibility     {:.3g}   of the certificate, before it was normalised\n",
+    verb.say("infeasibility     {:.3g}   of the certificate, before it was made feasible\n",
              bounds.infeasibility);
   } else {
     verb.note(
@@ -69,6 +71,13 @@ void set_up_certify(Verb& verb) {
   verb.positional("MODEL", settings->model, "what `margrave train --model` wrote");
   verb.positional("DATA", settings->data, "the file it was trained on");
   settings->flags.set_up(verb, "letter: folds that trained; the model's own if absent");
+  verb.app().footer(
+      std::string(objective_help) +
+      "\n\nModels of solvers over exact oracles are certified by weighted labellings; those of clique-wise "
+      "solvers by\n"
+      "marginals, rounded into the local polytope, for the hinge (or smooth loss) relaxed over it. On "
+      "forests the\n"
+      "two are the same. `relaxation` says which one the bounds speak of: exact or local-polytope.");
   verb.quiet_and_json();
   verb.threads_flag();
   verb.run = [&verb, settings] { return run(verb, settings->flags, settings->model, settings->data); };

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "margrave/dataset.hpp"
@@ -15,14 +16,28 @@
 
 namespace margrave {
 
-/// A dual point as weighted labellings per example: enough
-/// to recompute w and the dual bound without any solver.
-struct Certificate {
-  std::uint64_t fingerprint = 0;           ///< of the training data
+/// A dual point as weighted labellings per example: what solvers over exact oracles have.
+struct Labellings {
   std::vector<std::uint64_t> atom_begin;   ///< examples + 1
   std::vector<double> weight;              ///< of each labelling; ≥ 0, summing to 1 per example
   std::vector<std::uint64_t> label_begin;  ///< labellings + 1
   std::vector<std::uint32_t> label;        ///< states of all variables, labelling by labelling
+};
+
+/// A dual point as marginals of single cliques, each in its simplex, neighbours not quite in agreement: what
+/// clique-wise solvers have. The messages bound the primal, whatever they are: good ones make the bound
+/// tight. A constant in a message changes nothing; solvers leave zero in its first state.
+struct CliqueMarginals {
+  std::vector<std::uint64_t> cell_begin;     ///< examples + 1
+  std::vector<float> mu;                     ///< example by example, as Topology::clique_offset lays them out
+  std::vector<std::uint64_t> message_begin;  ///< examples + 1; all zero where the primal needs no messages
+  std::vector<float> delta;                  ///< example by example, as Topology::message_offset
+};
+
+/// A dual point: enough to recompute w and the dual bound without any solver.
+struct Certificate {
+  std::uint64_t fingerprint = 0;  ///< of the training data
+  std::variant<Labellings, CliqueMarginals> point;
 };
 
 struct Model {
@@ -32,6 +47,7 @@ struct Model {
   double lambda = 0;
   Loss loss = Loss::hinge;
   double gamma = 0;
+  Entropy entropy = Entropy::gini;  ///< what gamma > 0 smooths by
   Hamming hamming = Hamming::normalized;
   std::string provenance;  ///< JSON: version, options, data fingerprint, final bounds
   std::optional<Certificate> certificate;

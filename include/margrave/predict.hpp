@@ -8,6 +8,7 @@
 
 #include "margrave/dataset.hpp"
 #include "margrave/model.hpp"
+#include "margrave/report.hpp"
 
 namespace margrave {
 
@@ -64,10 +65,13 @@ std::vector<LabelScore> label_scores(const Dataset& data, const std::vector<Pred
 /// Recomputes primal, dual bound and gap of a model on its training data from its certificate, with code
 /// apart from the solvers.
 struct CertifiedBounds {
-  double primal = 0;
+  double primal = 0;  ///< λ/2|w|² + (1/M) Σ H_m(w), or an upper bound of it where the hinge is relaxed
   std::optional<double> dual;
+  /// What both bounds speak of: the hinge itself, or its relaxation over the local polytope.
+  Relaxation relaxation = Relaxation::exact;
   double weight_distance = 0;  ///< largest |w − w(certificate)|
-  /// Largest distance of an example's weights from the simplex, before they were normalised.
+  /// How far the certificate was from a dual feasible point before it was made one: the largest distance of
+  /// an example's weights, or a clique's marginals, from the simplex; the largest disagreement of neighbours.
   double infeasibility = 0;
   double rounding = 0;  ///< a gap below minus this cannot come from rounding: something is broken
 
@@ -76,8 +80,8 @@ struct CertifiedBounds {
     return primal - *dual;
   }
 };
-/// Throws InputError where the data is not what the model was trained on, UsageError where its loss or graphs
-/// cannot be certified. Without a certificate in the model the dual is absent.
+/// Throws InputError where the data is not what the model was trained on, UsageError where its loss cannot be
+/// certified: smooth ones need marginals in the certificate. Without a certificate the dual is absent.
 CertifiedBounds certify(const Model& model, const Dataset& data, int threads = 0);
 
 }  // namespace margrave

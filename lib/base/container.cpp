@@ -131,7 +131,7 @@ void SectionWriter::write(const std::string& path) const {
 }
 
 std::shared_ptr<const SectionFile> SectionFile::open(const std::string& path, FileKind kind,
-                                                     std::uint32_t version) {
+                                                     std::uint32_t version, std::uint32_t oldest) {
   const auto refuse = [&path](const std::string& why) { throw InputError({path, 0, 0}, why); };
   struct stat status {};
   // Looked at before it is opened: opening a FIFO would wait for a writer.
@@ -176,10 +176,11 @@ std::shared_ptr<const SectionFile> SectionFile::open(const std::string& path, Fi
   if (header.kind != static_cast<std::uint32_t>(kind))
     refuse("is a " + kind_name(header.kind) + ", where a " + kind_name(static_cast<std::uint32_t>(kind)) +
            " is needed");
-  if (header.version != version)
+  if (header.version < oldest || header.version > version)
     refuse("has version " + std::to_string(header.version) + "; this program reads version " +
            std::to_string(version) + (header.version > version ? " (a newer program wrote it)" : ""));
 
+  file->version_ = header.version;
   std::uint64_t end = sizeof(Header) + table.size() * sizeof(Entry);
   for (const Entry& entry : table) {
     const auto* name_end = std::find(entry.name.begin(), entry.name.end(), '\0');

@@ -40,17 +40,22 @@ class SectionWriter {
   std::vector<Section> sections_;
 };
 
-// A mapped, verified file. Every way it can be wrong (foreign, other kind, newer version, truncated,
-// checksum, other byte order) is an InputError that says so.
+// A mapped, verified file of one of the versions from `oldest` to `version`. Every way it can be wrong
+// (foreign, other kind, newer version, truncated, checksum, other byte order) is an InputError that says so.
 class SectionFile {
  public:
   static std::shared_ptr<const SectionFile> open(const std::string& path, FileKind kind,
-                                                 std::uint32_t version);
+                                                 std::uint32_t version, std::uint32_t oldest);
+  static std::shared_ptr<const SectionFile> open(const std::string& path, FileKind kind,
+                                                 std::uint32_t version) {
+    return open(path, kind, version, version);
+  }
   ~SectionFile();
   SectionFile(const SectionFile&) = delete;
   SectionFile& operator=(const SectionFile&) = delete;
 
   const std::string& path() const { return path_; }
+  std::uint32_t version() const { return version_; }
   std::optional<std::span<const std::byte>> find(std::string_view name) const;
   // Throws InputError where the section is missing.
   std::span<const std::byte> section(std::string_view name) const;
@@ -71,6 +76,7 @@ class SectionFile {
     std::span<const std::byte> bytes;
   };
   std::string path_;
+  std::uint32_t version_ = 0;
   void* map_ = nullptr;
   std::size_t size_ = 0;
   std::vector<Section> sections_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "model/clique_scores.hpp"
 #include "model/marginalise.hpp"
@@ -193,6 +194,36 @@ LocalTerms LocalExample::round(const Objective& objective, const CliqueEntropy& 
     }
   }
   return terms;
+}
+
+CliqueMarginals stored_point(const Dataset& data, const LocalPoint& point, bool messages) {
+  CliqueMarginals stored;
+  stored.cell_begin.push_back(0);
+  stored.message_begin.push_back(0);
+  const auto append = [](const double* values, std::uint64_t count, std::vector<float>& to) {
+    std::transform(values, values + count, std::back_inserter(to),
+                   [](double x) { return static_cast<float>(x); });
+  };
+  LocalExample example;
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const Topology& top = data[m].topology();
+    example.start(data, m, point);
+    example.load(0, top.cliques());
+    append(example.marginals(), top.cells(), stored.mu);
+    if (messages) {
+      example.couple(0, top.variables());
+      // A constant in a message changes nothing, and zeros take no room.
+      for (std::size_t s = 0; s < top.scope.size(); ++s) {
+        double* message = example.messages() + top.message_offset[s];
+        const double first = message[0];
+        for (std::uint32_t y = 0; y < top.states[top.scope[s]]; ++y) message[y] -= first;
+      }
+      append(example.messages(), top.message_cells(), stored.delta);
+    }
+    stored.cell_begin.push_back(stored.mu.size());
+    stored.message_begin.push_back(stored.delta.size());
+  }
+  return stored;
 }
 
 }  // namespace margrave

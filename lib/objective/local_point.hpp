@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "margrave/model.hpp"
 #include "objective/entropy.hpp"
 #include "objective/objective.hpp"
 #include "state/weight_store.hpp"
@@ -75,5 +76,8 @@ class LocalExample {
   const LocalPoint* point_ = nullptr;
   Buffer<double> mu_, factor_marginal_, delta_, node_;
 };
+
+// The point as a model's certificate keeps it, with its messages δ = ξ − Aμ/ρ where they are asked for.
+CliqueMarginals stored_point(const Dataset& data, const LocalPoint& point, bool messages);
 
 }  // namespace margrave

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/stream.hpp"
 #include "margrave/error.hpp"
@@ -49,27 +50,7 @@ std::vector<std::uint32_t> get_labels(ByteReader& in) {
   return {narrow.begin(), narrow.end()};
 }
 
-}  // namespace
-
-std::vector<std::byte> pack_certificate(const Certificate& certificate) {
-  ByteWriter out;
-  out.put(certificate.fingerprint);
-  out.put_array(
-      std::span<const std::uint32_t>(lengths_of(certificate.atom_begin, certificate.weight.size())));
-  if (certificate.label_begin.size() != certificate.weight.size() + 1)
-    throw UsageError("a certificate needs one labelling per weight");
-  out.put_array(
-      std::span<const std::uint32_t>(lengths_of(certificate.label_begin, certificate.label.size())));
-  const auto largest = std::max_element(certificate.label.begin(), certificate.label.end());
-  const std::uint32_t most = largest == certificate.label.end() ? 0 : *largest;
-  if (most <= std::numeric_limits<std::uint8_t>::max())
-    put_labels<std::uint8_t>(out, certificate.label);
-  else if (most <= std::numeric_limits<std::uint16_t>::max())
-    put_labels<std::uint16_t>(out, certificate.label);
-  else
-    put_labels<std::uint32_t>(out, certificate.label);
-
-  const auto raw = out.bytes();
+std::vector<std::byte> deflate_all(std::span<const std::byte> raw) {
   uLongf size = compressBound(raw.size());
   ByteWriter packed;
   packed.put<std::uint64_t>(raw.size());
@@ -82,8 +63,7 @@ std::vector<std::byte> pack_certificate(const Certificate& certificate) {
   return {packed.bytes().begin(), packed.bytes().end()};
 }
 
-Certificate unpack_certificate(std::span<const std::byte> packed, std::span<const double> weight,
-                               const std::string& file) {
+std::vector<std::byte> inflate_all(std::span<const std::byte> packed, const std::string& file) {
   ByteReader outer(packed, file);
   const auto raw_size = outer.get<std::uint64_t>();
   const auto deflated = outer.get_array<std::byte>();
@@ -95,33 +75,104 @@ Certificate unpack_certificate(std::span<const std::byte> packed, std::span<cons
                  deflated.size()) != Z_OK ||
       size != raw_size)
     outer.fail("has a certificate that cannot be inflated");
+  return raw;
+}
 
+// Cells per example and their numbers, byte by byte.
+void put_cells(ByteWriter& out, const std::vector<std::uint64_t>& begin, const std::vector<float>& values) {
+  out.put_array(std::span<const std::uint32_t>(lengths_of(begin, values.size())));
+  const auto bytes = std::as_bytes(std::span<const float>(values));
+  std::vector<std::byte> planes(bytes.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    for (std::size_t b = 0; b < sizeof(float); ++b)
+      planes[b * values.size() + i] = bytes[i * sizeof(float) + b];
+  out.put_array(std::span<const std::byte>(planes));
+}
+
+void get_cells(ByteReader& in, std::vector<std::uint64_t>& begin, std::vector<float>& values) {
+  begin = positions_of(in.get_array<std::uint32_t>());
+  const auto planes = in.get_array<std::byte>();
+  if (planes.size() % sizeof(float) != 0 || begin.back() != planes.size() / sizeof(float))
+    in.fail("has a certificate whose parts do not fit together");
+  values.resize(planes.size() / sizeof(float));
+  const auto bytes = std::as_writable_bytes(std::span<float>(values));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    for (std::size_t b = 0; b < sizeof(float); ++b)
+      bytes[i * sizeof(float) + b] = planes[b * values.size() + i];
+  if (!std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); }))
+    in.fail("has a certificate with a number that is not finite");
+}
+
+}  // namespace
+
+std::vector<std::byte> pack(std::uint64_t fingerprint, const Labellings& point) {
+  ByteWriter out;
+  out.put(fingerprint);
+  out.put_array(std::span<const std::uint32_t>(lengths_of(point.atom_begin, point.weight.size())));
+  if (point.label_begin.size() != point.weight.size() + 1)
+    throw UsageError("a certificate needs one labelling per weight");
+  out.put_array(std::span<const std::uint32_t>(lengths_of(point.label_begin, point.label.size())));
+  const auto largest = std::max_element(point.label.begin(), point.label.end());
+  const std::uint32_t most = largest == point.label.end() ? 0 : *largest;
+  if (most <= std::numeric_limits<std::uint8_t>::max())
+    put_labels<std::uint8_t>(out, point.label);
+  else if (most <= std::numeric_limits<std::uint16_t>::max())
+    put_labels<std::uint16_t>(out, point.label);
+  else
+    put_labels<std::uint32_t>(out, point.label);
+  return deflate_all(out.bytes());
+}
+
+std::vector<std::byte> pack(std::uint64_t fingerprint, const CliqueMarginals& point) {
+  if (point.cell_begin.size() != point.message_begin.size())
+    throw UsageError("a certificate needs marginals and messages of the same examples");
+  ByteWriter out;
+  out.put(fingerprint);
+  put_cells(out, point.cell_begin, point.mu);
+  put_cells(out, point.message_begin, point.delta);
+  return deflate_all(out.bytes());
+}
+
+Certificate unpack_labellings(std::span<const std::byte> packed, std::span<const double> weight,
+                              const std::string& file) {
+  const auto raw = inflate_all(packed, file);
   ByteReader in(raw, file);
-  Certificate certificate;
-  certificate.fingerprint = in.get<std::uint64_t>();
-  certificate.atom_begin = positions_of(in.get_array<std::uint32_t>());
-  certificate.label_begin = positions_of(in.get_array<std::uint32_t>());
+  const auto fingerprint = in.get<std::uint64_t>();
+  Labellings point;
+  point.atom_begin = positions_of(in.get_array<std::uint32_t>());
+  point.label_begin = positions_of(in.get_array<std::uint32_t>());
   switch (in.get<std::uint8_t>()) {
     case 1:
-      certificate.label = get_labels<std::uint8_t>(in);
+      point.label = get_labels<std::uint8_t>(in);
       break;
     case 2:
-      certificate.label = get_labels<std::uint16_t>(in);
+      point.label = get_labels<std::uint16_t>(in);
       break;
     case 4:
-      certificate.label = in.get_array<std::uint32_t>();
+      point.label = in.get_array<std::uint32_t>();
       break;
     default:
       in.fail("has certificate labels of unknown width");
   }
-  certificate.weight.assign(weight.begin(), weight.end());
-  if (in.left() != 0 || certificate.atom_begin.back() != weight.size() ||
-      certificate.label_begin.size() != weight.size() + 1 ||
-      certificate.label_begin.back() != certificate.label.size())
+  point.weight.assign(weight.begin(), weight.end());
+  if (in.left() != 0 || point.atom_begin.back() != weight.size() ||
+      point.label_begin.size() != weight.size() + 1 || point.label_begin.back() != point.label.size())
     in.fail("has a certificate whose parts do not fit together");
   if (!std::all_of(weight.begin(), weight.end(), [](double a) { return std::isfinite(a); }))
     in.fail("has a certificate with a weight that is not a finite number");
-  return certificate;
+  return {fingerprint, std::move(point)};
+}
+
+Certificate unpack_marginals(std::span<const std::byte> packed, const std::string& file) {
+  const auto raw = inflate_all(packed, file);
+  ByteReader in(raw, file);
+  const auto fingerprint = in.get<std::uint64_t>();
+  CliqueMarginals point;
+  get_cells(in, point.cell_begin, point.mu);
+  get_cells(in, point.message_begin, point.delta);
+  if (in.left() != 0 || point.cell_begin.size() != point.message_begin.size())
+    in.fail("has a certificate whose parts do not fit together");
+  return {fingerprint, std::move(point)};
 }
 
 }  // namespace margrave

@@ -7,11 +7,13 @@
 //   P(w) = λ/2 |w|² + (1/M) Σ_m max_y [Δ_m(y) − <w, ψ_m(y)>]
 //
 // α is normalised first (negative weights to zero, sums to one): D(α) is then a lower bound of P, whatever
-// the file says.
+// the file says. Certificates of marginals, and graphs without an exact oracle: certify_local.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <variant>
 
 #include "base/compensated.hpp"
 #include "inference/oracle.hpp"
@@ -20,6 +22,7 @@
 #include "margrave/predict.hpp"
 #include "model/clique_scores.hpp"
 #include "parallel/arena.hpp"
+#include "report/certify_parts.hpp"
 
 namespace margrave {
 namespace {
@@ -29,10 +32,6 @@ constexpr std::size_t examples_per_block = 16;
 // does.
 constexpr double rounding_of_result = 1e-10, rounding_of_scores = 1e-13;
 
-double loss_scale(const Model& model, const FactorGraph& graph) {
-  return model.hamming == Hamming::normalized ? 1.0 / static_cast<double>(graph.variables()) : 1.0;
-}
-
 template <class Labels>
 double hamming(const Model& model, const FactorGraph& graph, const Labels& labels) {
   CompensatedSum sum;
@@ -41,14 +40,8 @@ double hamming(const Model& model, const FactorGraph& graph, const Labels& label
   return sum.value() * loss_scale(model, graph);
 }
 
-double squared_norm(const std::vector<double>& w) {
-  CompensatedSum sum;
-  for (const double x : w) sum.add(x * x);
-  return sum.value();
-}
-
 // Labellings of example m, checked: as many states as variables, each in range.
-std::span<const std::uint32_t> labelling(const Certificate& certificate, std::size_t atom,
+std::span<const std::uint32_t> labelling(const Labellings& certificate, std::size_t atom,
                                          const FactorGraph& graph) {
   const std::span<const std::uint32_t> labels(certificate.label.data() + certificate.label_begin[atom],
                                               certificate.label.data() + certificate.label_begin[atom + 1]);
@@ -58,20 +51,14 @@ std::span<const std::uint32_t> labelling(const Certificate& certificate, std::si
   return labels;
 }
 
-struct DualPoint {
-  std::vector<double> weights;
-  double loss = 0;  // (1/M) Σ α Δ
-  double infeasibility = 0;
-};
-
-DualPoint rebuild(const Model& model, const Certificate& certificate, const Dataset& data) {
-  if (certificate.fingerprint != data.fingerprint() || certificate.atom_begin.size() != data.size() + 1)
-    throw InputError({}, "this is not the data the model was trained on (its fingerprint differs)");
+RebuiltDual rebuild_labellings(const Model& model, const Labellings& certificate, const Dataset& data) {
+  if (certificate.atom_begin.size() != data.size() + 1)
+    throw InputError({}, "the model's certificate is one of another number of examples");
   const double scale = 1.0 / (model.lambda * static_cast<double>(data.size()));
   std::vector<CompensatedSum> w(model.weights.size());
   const auto add = [&](std::uint64_t at, double x) { w[at].add(x); };
   CompensatedSum loss;
-  DualPoint point;
+  RebuiltDual point;
   for (std::size_t m = 0; m < data.size(); ++m) {
     const FactorGraph graph = data[m];
     const Topology& topology = graph.topology();
@@ -100,23 +87,14 @@ DualPoint rebuild(const Model& model, const Certificate& certificate, const Data
   }
   point.weights.reserve(w.size());
   for (const CompensatedSum& sum : w) point.weights.push_back(sum.value());
-  point.loss = loss.value() / static_cast<double>(data.size());
+  point.dual =
+      loss.value() / static_cast<double>(data.size()) - model.lambda / 2 * squared_norm(point.weights);
   return point;
 }
 
-struct HingeSum {
-  CompensatedSum value, magnitude;  // magnitude: of all scores that were added up, each without its sign
-  void add(const HingeSum& other) {
-    value.add(other.value);
-    magnitude.add(other.magnitude);
-  }
-};
-
 // Σ_m max_y [Δ(y) − <w, ψ(y)>]: the oracle only names the
 // labelling, its value is added up here, clique by clique.
-HingeSum hinge_sum(const Model& model, const Dataset& data, int threads) {
-  const auto oracle = make_exact_oracle(data);
-  if (!oracle->exact()) throw UsageError("these graphs have no exact oracle, so nothing can be certified");
+HingeSum hinge_sum(const Model& model, const Oracle& oracle, const Dataset& data, int threads) {
   struct Worker {
     Potentials potentials;
     Scratch scratch;
@@ -133,7 +111,7 @@ HingeSum hinge_sum(const Model& model, const Dataset& data, int threads) {
       worker.potentials.fill(data, graph, model.weights.data(), 1);
       worker.potentials.add_loss(graph, loss_scale(model, graph));
       worker.labels.resize(graph.variables());
-      oracle->argmax(graph, worker.potentials, worker.scratch, worker.labels);
+      oracle.argmax(graph, worker.potentials, worker.scratch, worker.labels);
       sum.value.add(hamming(model, graph, worker.labels));
       for (std::size_t clique = 0; clique < graph.cliques(); ++clique) {
         const std::size_t truth = joint_state(topology, clique, graph.labels());
@@ -153,26 +131,56 @@ HingeSum hinge_sum(const Model& model, const Dataset& data, int threads) {
   return ordered_reduce<HingeSum>(arena, data.size(), examples_per_block, block);
 }
 
+bool all_forests(const Dataset& data) {
+  for (std::size_t t = 0; t < data.topologies(); ++t)
+    if (data.topology(t).structure == Structure::general) return false;
+  return true;
+}
+
+// Nothing where no exact oracle fits the graphs.
+std::unique_ptr<Oracle> exact_oracle(const Dataset& data) {
+  try {
+    return make_exact_oracle(data);
+  } catch (const UsageError&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
   require_compatible(model, data.templates());
-  if (model.loss != Loss::hinge || model.gamma != 0)
-    throw UsageError("only models of the plain hinge can be certified");
+  const bool smooth = model.loss != Loss::hinge || model.gamma != 0;
+  const auto* marginals =
+      model.certificate ? std::get_if<CliqueMarginals>(&model.certificate->point) : nullptr;
+  if (smooth && marginals == nullptr)
+    throw UsageError("without marginals in the model only the plain hinge can be certified");
   if (!(model.lambda > 0)) throw InputError({}, "the model has no lambda, so it has no objective to certify");
   if (data.size() == 0) throw InputError({}, "there are no examples");
   if (!data.fully_labelled())
     throw InputError({}, "some variables have no label; the objective needs them all");
   CertifiedBounds bounds;
   if (model.certificate) {
-    const DualPoint point = rebuild(model, *model.certificate, data);
-    bounds.dual = point.loss - model.lambda / 2 * squared_norm(point.weights);
+    if (model.certificate->fingerprint != data.fingerprint())
+      throw InputError({}, "this is not the data the model was trained on (its fingerprint differs)");
+    const RebuiltDual point =
+        marginals != nullptr
+            ? rebuild_marginals(model, *marginals, data)
+            : rebuild_labellings(model, std::get<Labellings>(model.certificate->point), data);
+    bounds.dual = point.dual;
     bounds.infeasibility = point.infeasibility;
     for (std::size_t i = 0; i < point.weights.size(); ++i)
       bounds.weight_distance =
           std::max(bounds.weight_distance, std::abs(point.weights[i] - model.weights[i]));
   }
-  const HingeSum hinge = hinge_sum(model, data, threads);
+  // Marginals bound the relaxed hinge only, unless the local polytope is all there is.
+  const bool forests = all_forests(data);
+  const auto oracle = marginals == nullptr || (forests && !smooth) ? exact_oracle(data) : nullptr;
+  if (oracle == nullptr && model.certificate && marginals == nullptr)
+    throw UsageError("these graphs have no exact oracle, and labellings certify nothing without one");
+  bounds.relaxation = forests || oracle != nullptr ? Relaxation::exact : Relaxation::local_polytope;
+  const HingeSum hinge = oracle != nullptr ? hinge_sum(model, *oracle, data, threads)
+                                           : relaxed_hinge_sum(model, marginals, data, threads);
   const auto examples = static_cast<double>(data.size());
   bounds.primal = model.lambda / 2 * squared_norm(model.weights) + hinge.value.value() / examples;
   bounds.rounding = rounding_of_result * std::max(1.0, std::abs(bounds.primal)) +

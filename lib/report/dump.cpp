@@ -105,6 +105,7 @@ void dump_json(const Model& model, const DumpOptions& options,
   head["lambda"] = model.lambda;
   head["loss"] = choice_of(loss_choices, model.loss);
   head["gamma"] = model.gamma;
+  head["entropy"] = choice_of(entropy_choices, model.entropy);
   head["hamming"] = choice_of(hamming_choices, model.hamming);
   head["format"] = model.read.format;
   head["train_folds"] = model.read.train_folds;

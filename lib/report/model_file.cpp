@@ -1,11 +1,14 @@
 // The model file: sections of lib/base/container.hpp.
 //
-//   settings      λ, loss, γ, Hamming, how the data was read
+//   settings      λ, loss, γ, Hamming, how the data was read, entropy
 //   templates     names, states, inputs, weight rows
 //   weights       all stored weights; or, where at most a quarter is not zero,
 //   weights.set   one bit per stored weight, and weights.value those whose bit is set
 //   provenance    JSON text
-//   certificate, certificate.weight   the dual point, where there is one (see certificate_codec.hpp)
+//   certificate, certificate.weight   the dual point, where it is one of labellings,
+//   certificate.marginals             or of marginals (see certificate_codec.hpp)
+//
+// Version 1 knew neither marginals nor entropies; it is still read.
 //
 // A container's checksum only tells accidents; every length and number is checked again here, so that no file
 // can make us read or allocate much more than its own size.
@@ -13,6 +16,7 @@
 
 #include <bit>
 #include <cmath>
+#include <variant>
 
 #include "base/container.hpp"
 #include "base/stream.hpp"
@@ -26,7 +30,7 @@
 namespace margrave {
 namespace {
 
-constexpr std::uint32_t model_version = 1;
+constexpr std::uint32_t model_version = 2, oldest_version = 1;
 
 template <class Enum>
 Enum get_enum(ByteReader& in, Enum last, std::string_view what) {
@@ -48,14 +52,16 @@ void put_settings(ByteWriter& out, const Model& model) {
   out.put(model.hamming);
   const std::string read = to_json(model.read);
   out.put_array(std::span<const char>(read.data(), read.size()));
+  out.put(model.entropy);
 }
 
-void get_settings(ByteReader& in, Model& model) {
+void get_settings(ByteReader& in, std::uint32_t version, Model& model) {
   model.lambda = get_number(in, "lambda");
   model.loss = get_enum(in, Loss::log, "loss");
   model.gamma = get_number(in, "gamma");
   model.hamming = get_enum(in, Hamming::sum, "Hamming loss");
   const auto read = in.get_array<char>();
+  if (version > 1) model.entropy = get_enum(in, Entropy::otrw, "entropy");
   if (in.left() != 0) in.fail("has settings of unknown length");
   model.read = read_options_from_json({read.data(), read.size()});
 }
@@ -129,19 +135,25 @@ void save_model(const Model& model, const std::string& path) {
 
   std::vector<std::byte> packed;
   if (model.certificate) {
-    packed = pack_certificate(*model.certificate);
-    file.add("certificate", packed);
-    file.add_array("certificate.weight", model.certificate->weight.data(), model.certificate->weight.size());
+    const Certificate& certificate = *model.certificate;
+    packed = std::visit([&](const auto& point) { return pack(certificate.fingerprint, point); },
+                        certificate.point);
+    if (const auto* labellings = std::get_if<Labellings>(&certificate.point)) {
+      file.add("certificate", packed);
+      file.add_array("certificate.weight", labellings->weight.data(), labellings->weight.size());
+    } else {
+      file.add("certificate.marginals", packed);
+    }
   }
   file.write(path);
 }
 
 Model load_model(const std::string& path) {
-  const auto file = SectionFile::open(path, FileKind::model, model_version);
+  const auto file = SectionFile::open(path, FileKind::model, model_version, oldest_version);
   try {
     Model model;
     ByteReader settings(file->section("settings"), path);
-    get_settings(settings, model);
+    get_settings(settings, file->version(), model);
     model.templates = read_templates(ByteReader(file->section("templates"), path), path);
     model.weights = get_weights(*file, model.templates.storage());
     check_weights(model, path);
@@ -151,7 +163,9 @@ Model load_model(const std::string& path) {
       throw InputError({path}, "model's provenance is not JSON");
     if (file->find("certificate"))
       model.certificate =
-          unpack_certificate(file->section("certificate"), file->array<double>("certificate.weight"), path);
+          unpack_labellings(file->section("certificate"), file->array<double>("certificate.weight"), path);
+    else if (const auto marginals = file->find("certificate.marginals"))
+      model.certificate = unpack_marginals(*marginals, path);
     return model;
   } catch (const UsageError& error) {  // the file is at fault, not the caller
     throw InputError({path}, fmt::format("model's settings are wrong: {}", error.what()));

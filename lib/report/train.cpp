@@ -202,6 +202,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   model.lambda = objective.lambda;
   model.loss = options.loss;
   model.gamma = objective.gamma;
+  model.entropy = entropy_of(options.solver);
   model.hamming = options.hamming;
   model.provenance = provenance_json(options, report, data);
   // After a numerical failure the weights are the last good ones, and the dual point is not theirs.

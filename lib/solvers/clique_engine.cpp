@@ -88,6 +88,11 @@ class CliqueEngine final : public Solver {
     if (!options_.averaging || epochs_ == 0) return std::nullopt;
     return std::span<const double>(average_);
   }
+  // Messages bound the primal wherever no exact oracle does.
+  std::optional<Certificate> certificate() const override {
+    const bool messages = problem_.oracle == nullptr || problem_.objective.gamma > 0;
+    return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *blocks_, messages)};
+  }
   std::uint64_t oracle_calls() const override {
     std::uint64_t steps = earlier_steps_;
     for (const CliqueVisit& visit : visits_) steps += visit.steps;

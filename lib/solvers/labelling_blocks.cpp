@@ -140,8 +140,7 @@ class LabellingBlocks final : public DualBlocks {
   }
 
   std::optional<Certificate> certificate() const override {
-    Certificate c;
-    c.fingerprint = problem_.data.fingerprint();
+    Labellings c;
     c.atom_begin.push_back(0);
     c.label_begin.push_back(0);
     for (std::size_t m = 0; m < cache_.size(); ++m) {
@@ -155,7 +154,7 @@ class LabellingBlocks final : public DualBlocks {
       }
       c.atom_begin.push_back(c.weight.size());
     }
-    return c;
+    return Certificate{problem_.data.fingerprint(), std::move(c)};
   }
 
  private:

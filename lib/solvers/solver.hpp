@@ -63,7 +63,7 @@ class Solver {
   virtual void adopt(std::span<const double> weights) = 0;
   // Weights averaged over epochs, where that was asked for.
   virtual std::optional<std::span<const double>> averaged() const { return std::nullopt; }
-  // The dual point as labellings, where it is one.
+  // The dual point as a model keeps it: labellings, or marginals of cliques.
   virtual std::optional<Certificate> certificate() const { return std::nullopt; }
 
   virtual std::uint64_t oracle_calls() const = 0;

@@ -59,7 +59,8 @@ void check_run(const Dataset& data, const OptionSet& set, double lambda, double 
   EXPECT_EQ(certificate.has_value(),
             std::get<BcfwOptions>(set.options.solver).representation == Representation::labellings);
   if (!certificate) return;
-  const RebuiltPoint rebuilt = rebuild(data, lambda, options.hamming, *certificate);
+  const RebuiltPoint rebuilt =
+      rebuild(data, lambda, options.hamming, std::get<Labellings>(certificate->point));
   EXPECT_NEAR(rebuilt.dual, *report.last.dual, 1e-11 * (1 + primal));
   if (averaging) return;
   for (std::size_t i = 0; i < rebuilt.weights.size(); ++i)

@@ -50,7 +50,7 @@ class Mixture final : public DualPoint {
     }
     if (spoil && m == spoilt) spoil(out);
   }
-  Certificate certificate;
+  Labellings certificate;
   std::function<void(std::vector<Mass>&)> spoil;
   std::size_t spoilt = 0;
 

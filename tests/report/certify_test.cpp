@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <variant>
 
 #include "base/random.hpp"
 #include "margrave/error.hpp"
@@ -11,6 +12,8 @@
 namespace margrave {
 namespace {
 
+Labellings& labellings(Model& model) { return std::get<Labellings>(model.certificate.value().point); }
+
 // Random labellings with random weights on the simplex, and the weights they stand for.
 Model certified_model(const Dataset& data, std::uint64_t seed, Hamming hamming) {
   Random random(seed, 5);
@@ -18,8 +21,7 @@ Model certified_model(const Dataset& data, std::uint64_t seed, Hamming hamming) 
   model.templates = data.templates();
   model.lambda = 0.3;
   model.hamming = hamming;
-  Certificate certificate;
-  certificate.fingerprint = data.fingerprint();
+  Labellings certificate;
   certificate.atom_begin = {0};
   certificate.label_begin = {0};
   for (std::size_t m = 0; m < data.size(); ++m) {
@@ -36,7 +38,7 @@ Model certified_model(const Dataset& data, std::uint64_t seed, Hamming hamming) 
     certificate.atom_begin.push_back(certificate.weight.size());
   }
   model.weights = test::rebuild(data, model.lambda, hamming, certificate).weights;
-  model.certificate = std::move(certificate);
+  model.certificate = {data.fingerprint(), std::move(certificate)};
   return model;
 }
 
@@ -44,12 +46,12 @@ TEST(Certify, AgreesWithBruteForceOnRandomProblems) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Dataset data = test::random_problem(seed);
     const Hamming hamming = seed % 2 == 0 ? Hamming::normalized : Hamming::sum;
-    const Model model = certified_model(data, seed, hamming);
+    Model model = certified_model(data, seed, hamming);
     const CertifiedBounds bounds = certify(model, data);
     const double primal = test::brute_force_primal(data, model.lambda, hamming, model.weights);
     EXPECT_NEAR(bounds.primal, primal, 1e-10 * std::max(1.0, std::abs(primal)));
     ASSERT_TRUE(bounds.dual.has_value());
-    EXPECT_NEAR(*bounds.dual, test::rebuild(data, model.lambda, hamming, *model.certificate).dual, 1e-10);
+    EXPECT_NEAR(*bounds.dual, test::rebuild(data, model.lambda, hamming, labellings(model)).dual, 1e-10);
     EXPECT_LE(*bounds.dual, bounds.primal);
     EXPECT_LT(bounds.weight_distance, 1e-10);
     EXPECT_LT(bounds.infeasibility, 1e-12);
@@ -70,8 +72,8 @@ TEST(Certify, HasTheSameBitsAtAnyNumberOfThreads) {
 TEST(Certify, StaysBelowTheOptimumForACertificateOffTheSimplex) {
   const Dataset data = test::random_chains(4, {.examples = 6, .longest = 4});
   Model model = certified_model(data, 4, Hamming::normalized);
-  for (double& weight : model.certificate->weight) weight *= 10;
-  model.certificate->weight[1] = -1;
+  for (double& weight : labellings(model).weight) weight *= 10;
+  labellings(model).weight[1] = -1;
   const CertifiedBounds bounds = certify(model, data);
   EXPECT_GT(bounds.infeasibility, 1);
   EXPECT_LE(*bounds.dual, test::reference_optimum(data, model.lambda).primal + 1e-9);
@@ -92,16 +94,13 @@ TEST(Certify, RefusesOtherDataAndBrokenCertificates) {
   const Dataset data = test::random_chains(8, {.examples = 10});
   Model model = certified_model(data, 8, Hamming::normalized);
   EXPECT_THROW(certify(model, test::random_chains(9, {.examples = 10})), InputError);
-  const Certificate good = model.certificate.value();
-  Certificate broken = good;
-  broken.label.front() = 77;
-  model.certificate = broken;
+  const Labellings good = labellings(model);
+  labellings(model).label.front() = 77;
   EXPECT_THROW(certify(model, data), InputError);
-  broken = good;
-  broken.weight.assign(broken.weight.size(), 0);
-  model.certificate = broken;
+  labellings(model) = good;
+  labellings(model).weight.assign(good.weight.size(), 0);
   EXPECT_THROW(certify(model, data), InputError);
-  model.certificate = good;
+  labellings(model) = good;
   model.loss = Loss::log;
   EXPECT_THROW(certify(model, data), UsageError);
   model.loss = Loss::hinge;

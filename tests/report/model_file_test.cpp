@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <utility>
+#include <variant>
 
 #include "base/container.hpp"
 #include "base/random.hpp"
@@ -14,6 +16,10 @@ namespace {
 
 using test::read_file;
 using test::ScratchFolder;
+
+constexpr std::string_view names[] = {"settings",    "templates",          "weights",
+                                      "weights.set", "weights.value",      "provenance",
+                                      "certificate", "certificate.weight", "certificate.marginals"};
 
 // Weights drawn for every place that belongs to a template; `keep` of them not zero.
 Model random_model(std::uint64_t seed, double keep = 1) {
@@ -39,23 +45,38 @@ Model random_model(std::uint64_t seed, double keep = 1) {
 
 Certificate random_certificate(std::uint64_t seed, std::uint32_t largest_label) {
   Random random(seed);
-  Certificate certificate;
-  certificate.fingerprint = random.bits();
-  certificate.atom_begin = {0};
-  certificate.label_begin = {0};
+  Labellings point;
+  point.atom_begin = {0};
+  point.label_begin = {0};
   for (int m = 0; m < 20; ++m) {
     const std::uint64_t atoms = 1 + random.below(4), length = 1 + random.below(6);
     for (std::uint64_t a = 0; a < atoms; ++a) {
-      certificate.weight.push_back(1.0 / static_cast<double>(atoms));
+      point.weight.push_back(1.0 / static_cast<double>(atoms));
       for (std::uint64_t i = 0; i < length; ++i)
-        certificate.label.push_back(
-            static_cast<std::uint32_t>(random.below(std::uint64_t{largest_label} + 1)));
-      certificate.label_begin.push_back(certificate.label.size());
+        point.label.push_back(static_cast<std::uint32_t>(random.below(std::uint64_t{largest_label} + 1)));
+      point.label_begin.push_back(point.label.size());
     }
-    certificate.atom_begin.push_back(certificate.weight.size());
+    point.atom_begin.push_back(point.weight.size());
   }
-  certificate.label.front() = largest_label;
-  return certificate;
+  point.label.front() = largest_label;
+  return {random.bits(), std::move(point)};
+}
+
+// Half of the marginals zero; messages with every second seed.
+Certificate random_marginals(std::uint64_t seed) {
+  Random random(seed, 3);
+  CliqueMarginals point;
+  point.cell_begin = {0};
+  point.message_begin = {0};
+  for (int m = 0; m < 20; ++m) {
+    const std::uint64_t cells = random.below(30), messages = seed % 2 == 0 ? random.below(20) : 0;
+    for (std::uint64_t n = 0; n < cells; ++n)
+      point.mu.push_back(random.below(2) == 0 ? 0.0F : static_cast<float>(random.uniform()));
+    for (std::uint64_t n = 0; n < messages; ++n) point.delta.push_back(static_cast<float>(random.normal()));
+    point.cell_begin.push_back(point.mu.size());
+    point.message_begin.push_back(point.delta.size());
+  }
+  return {random.bits(), std::move(point)};
 }
 
 void expect_equal(const Model& a, const Model& b) {
@@ -65,22 +86,36 @@ void expect_equal(const Model& a, const Model& b) {
   EXPECT_EQ(a.lambda, b.lambda);
   EXPECT_EQ(a.loss, b.loss);
   EXPECT_EQ(a.gamma, b.gamma);
+  EXPECT_EQ(a.entropy, b.entropy);
   EXPECT_EQ(a.hamming, b.hamming);
   EXPECT_EQ(a.provenance, b.provenance);
   ASSERT_EQ(a.certificate.has_value(), b.certificate.has_value());
   if (!a.certificate) return;
   EXPECT_EQ(a.certificate->fingerprint, b.certificate->fingerprint);
-  EXPECT_EQ(a.certificate->atom_begin, b.certificate->atom_begin);
-  EXPECT_EQ(a.certificate->weight, b.certificate->weight);
-  EXPECT_EQ(a.certificate->label_begin, b.certificate->label_begin);
-  EXPECT_EQ(a.certificate->label, b.certificate->label);
+  ASSERT_EQ(a.certificate->point.index(), b.certificate->point.index());
+  if (const auto* first = std::get_if<Labellings>(&a.certificate->point)) {
+    const auto& second = std::get<Labellings>(b.certificate->point);
+    EXPECT_EQ(first->atom_begin, second.atom_begin);
+    EXPECT_EQ(first->weight, second.weight);
+    EXPECT_EQ(first->label_begin, second.label_begin);
+    EXPECT_EQ(first->label, second.label);
+    return;
+  }
+  const auto& first = std::get<CliqueMarginals>(a.certificate->point);
+  const auto& second = std::get<CliqueMarginals>(b.certificate->point);
+  EXPECT_EQ(first.cell_begin, second.cell_begin);
+  EXPECT_EQ(first.mu, second.mu);
+  EXPECT_EQ(first.message_begin, second.message_begin);
+  EXPECT_EQ(first.delta, second.delta);
 }
 
 TEST(ModelFile, KeepsEveryPartOfRandomModels) {
   const ScratchFolder directory;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Model model = random_model(seed, seed % 2 == 0 ? 1.0 : 0.1);
-    if (seed % 3 != 0) model.certificate = random_certificate(seed, 3);
+    if (seed % 3 == 1) model.certificate = random_certificate(seed, 3);
+    if (seed % 3 == 2) model.certificate = random_marginals(seed);
+    if (seed % 2 == 0) model.entropy = Entropy::otrw;
     save_model(model, directory.file("m"));
     expect_equal(load_model(directory.file("m")), model);
   }
@@ -126,10 +161,12 @@ TEST(ModelFile, IsMuchSmallerForSparseWeights) {
 TEST(ModelFile, HasTheSameBytesForTheSameModel) {
   const ScratchFolder directory;
   Model model = random_model(11);
-  model.certificate = random_certificate(11, 4);
-  save_model(model, directory.file("a"));
-  save_model(load_model(directory.file("a")), directory.file("b"));
-  EXPECT_EQ(read_file(directory.file("a")), read_file(directory.file("b")));
+  for (const Certificate& certificate : {random_certificate(11, 4), random_marginals(12)}) {
+    model.certificate = certificate;
+    save_model(model, directory.file("a"));
+    save_model(load_model(directory.file("a")), directory.file("b"));
+    EXPECT_EQ(read_file(directory.file("a")), read_file(directory.file("b")));
+  }
 }
 
 TEST(ModelFile, RefusesWeightsThatAreNotFinite) {
@@ -151,45 +188,60 @@ TEST(ModelFile, RefusesForeignAndMissingFiles) {
   EXPECT_THROW(load_model(directory.file("dataset")), InputError);
   SectionWriter(FileKind::model, 99).write(directory.file("newer"));
   EXPECT_THROW(load_model(directory.file("newer")), InputError);
-  SectionWriter(FileKind::model, 1).write(directory.file("nothing inside"));
+  SectionWriter(FileKind::model, 2).write(directory.file("nothing inside"));
   EXPECT_THROW(load_model(directory.file("nothing inside")), InputError);
 }
 
 TEST(ModelFile, RefusesEveryTruncationAndEveryChangedByte) {
   const ScratchFolder directory;
   Model model = random_model(4, 0.1);
-  model.certificate = random_certificate(4, 2);
-  save_model(model, directory.file("m"));
-  const std::string good = read_file(directory.file("m"));
-  for (std::size_t size = 0; size < good.size(); size += 61)
-    EXPECT_THROW(load_model(directory.write("short", good.substr(0, size))), InputError) << size;
-  Random random(7);
-  for (int n = 0; n < 500; ++n) {
-    std::string bad = good;
-    const std::size_t at = random.below(bad.size());
-    bad[at] = static_cast<char>(bad[at] ^ static_cast<char>(1 + random.below(255)));
-    try {
-      expect_equal(load_model(directory.write("changed", bad)), model);  // padding between sections
-    } catch (const InputError&) {
+  for (const Certificate& certificate : {random_certificate(4, 2), random_marginals(4)}) {
+    model.certificate = certificate;
+    save_model(model, directory.file("m"));
+    const std::string good = read_file(directory.file("m"));
+    for (std::size_t size = 0; size < good.size(); size += 61)
+      EXPECT_THROW(load_model(directory.write("short", good.substr(0, size))), InputError) << size;
+    Random random(7);
+    for (int n = 0; n < 500; ++n) {
+      std::string bad = good;
+      const std::size_t at = random.below(bad.size());
+      bad[at] = static_cast<char>(bad[at] ^ static_cast<char>(1 + random.below(255)));
+      try {
+        expect_equal(load_model(directory.write("changed", bad)), model);  // padding between sections
+      } catch (const InputError&) {
+      }
     }
   }
+}
+
+// Version 1: no entropy in the settings, whose last byte it is now.
+TEST(ModelFile, OfTheFirstVersionIsStillRead) {
+  const ScratchFolder directory;
+  Model model = random_model(6);
+  model.certificate = random_certificate(6, 3);
+  save_model(model, directory.file("m"));
+  const auto file = SectionFile::open(directory.file("m"), FileKind::model, 2);
+  SectionWriter writer(FileKind::model, 1);
+  for (const auto name : names)
+    if (const auto bytes = file->find(name))
+      writer.add(std::string(name), name == "settings" ? bytes->first(bytes->size() - 1) : *bytes);
+  writer.write(directory.file("old"));
+  expect_equal(load_model(directory.file("old")), model);
 }
 
 // Sections of a good file with valid checksums around changed
 // contents: what is left when the container cannot help.
 TEST(ModelFile, SurvivesAnyContentBehindValidChecksums) {
   const ScratchFolder directory;
-  constexpr std::string_view names[] = {"settings",      "templates",  "weights",     "weights.set",
-                                        "weights.value", "provenance", "certificate", "certificate.weight"};
   int refused = 0;
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     Random random(seed, 99);
     if (seed % 100 == 1) {
       Model model = random_model(seed, seed % 200 == 1 ? 0.1 : 1.0);
-      model.certificate = random_certificate(seed, 2);
+      model.certificate = seed % 400 < 200 ? random_certificate(seed, 2) : random_marginals(seed);
       save_model(model, directory.file("m"));
     }
-    const auto file = SectionFile::open(directory.file("m"), FileKind::model, 1);
+    const auto file = SectionFile::open(directory.file("m"), FileKind::model, 2);
     std::vector<std::pair<std::string, std::vector<std::byte>>> sections;
     for (const auto name : names)
       if (const auto bytes = file->find(name))
@@ -205,7 +257,7 @@ TEST(ModelFile, SurvivesAnyContentBehindValidChecksums) {
                   : kind == 2 ? std::byte{0x7f}
                               : static_cast<std::byte>(random.below(256));
     }
-    SectionWriter writer(FileKind::model, 1);
+    SectionWriter writer(FileKind::model, 2);
     for (const auto& [name, content] : sections) writer.add(name, content);
     writer.write(directory.file("bad"));
     try {

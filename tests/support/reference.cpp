@@ -109,7 +109,7 @@ double brute_force_primal(const Dataset& data, double lambda, Hamming hamming,
          static_cast<double>(sum / static_cast<long double>(data.size()));
 }
 
-RebuiltPoint rebuild(const Dataset& data, double lambda, Hamming hamming, const Certificate& certificate) {
+RebuiltPoint rebuild(const Dataset& data, double lambda, Hamming hamming, const Labellings& certificate) {
   RebuiltPoint point;
   std::vector<long double> w(data.templates().storage(), 0.0L);
   long double loss = 0;

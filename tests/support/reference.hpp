@@ -34,7 +34,7 @@ struct RebuiltPoint {
   std::vector<double> weights;
   double dual = 0;
 };
-RebuiltPoint rebuild(const Dataset& data, double lambda, Hamming hamming, const Certificate& certificate);
+RebuiltPoint rebuild(const Dataset& data, double lambda, Hamming hamming, const Labellings& certificate);
 
 // The optimum, as two bounds that differ by at most 1e-10·max(1, |P|).
 struct Optimum {

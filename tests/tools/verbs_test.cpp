@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tools/workshop.hpp"
 
@@ -79,14 +80,30 @@ TEST_F(Verbs, CertifyAgreesWithTraining) {
   const auto trained = json_of(
       {"train", "train.jsonl", "-q", "--json", "--lambda", "0.2", "--gap", "0.02", "--model", "c.model"});
   const auto certified = json_of({"certify", "c.model", "train.jsonl", "-q", "--json"});
-  EXPECT_EQ(keys(certified), (Names{"primal", "dual", "gap", "relative_gap", "certified", "weight_distance",
-                                    "infeasibility"}));
+  EXPECT_EQ(keys(certified), (Names{"primal", "dual", "gap", "relative_gap", "certified", "relaxation",
+                                    "weight_distance", "infeasibility"}));
   EXPECT_EQ(certified["certified"], true);
   for (const char* key : {"primal", "dual"})
     EXPECT_NEAR(certified[key].get<double>(), trained["objective"][key].get<double>(), 1e-9) << key;
   EXPECT_LT(certified["weight_distance"].get<double>(), 1e-9);
   EXPECT_NE(run({"certify", "c.model", "train.jsonl"}).out.find("relative gap"), std::string::npos);
   EXPECT_EQ(run({"certify", "c.model", "test.jsonl"}).code, 3);
+}
+
+TEST_F(Verbs, CertifyAgreesWithTrainingOfCliqueWiseSolvers) {
+  ASSERT_EQ(run({"generate", "multilabel", "--examples", "20", "-o", "full.jsonl"}).code, 0);
+  for (const auto& [data, relaxation] :
+       {std::pair{"train.jsonl", "exact"}, {"full.jsonl", "local-polytope"}}) {
+    const auto trained = json_of({"train", data, "-q", "--json", "--lambda", "0.2", "--max-epochs", "10",
+                                  "--solver", "idal", "--model", "i.model"});
+    const auto certified = json_of({"certify", "i.model", data, "-q", "--json"});
+    EXPECT_EQ(certified["relaxation"], relaxation);
+    EXPECT_EQ(certified["relaxation"], trained["objective"]["relaxation"]);
+    EXPECT_EQ(certified["certified"], true);
+    EXPECT_NEAR(certified["dual"].get<double>(), trained["objective"]["dual"].get<double>(), 1e-6);
+    EXPECT_LE(certified["primal"].get<double>(), trained["objective"]["primal"].get<double>() + 1e-6);
+    EXPECT_NE(run({"certify", "i.model", data}).out.find(relaxation), std::string::npos);
+  }
 }
 
 TEST_F(Verbs, WithoutCertificateThereIsNoDual) {

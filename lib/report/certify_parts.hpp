@@ -1,0 +1,48 @@
+// What certify() is made of: the exact half (certify.cpp), the half of the local polytope
+// (certify_local.cpp).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/compensated.hpp"
+#include "margrave/dataset.hpp"
+#include "margrave/model.hpp"
+
+namespace margrave {
+
+// A certificate, made feasible.
+struct RebuiltDual {
+  std::vector<double> weights;  // those that the model's own should be
+  double dual = 0;
+  double infeasibility = 0;  // before it was made feasible
+};
+
+struct HingeSum {
+  CompensatedSum value, magnitude;  // magnitude: of all scores that were added up, each without its sign
+  void add(const HingeSum& other) {
+    value.add(other.value);
+    magnitude.add(other.magnitude);
+  }
+};
+
+// Factor of each variable's Hamming term; the log loss has none.
+inline double loss_scale(const Model& model, const FactorGraph& graph) {
+  if (model.loss == Loss::log) return 0;
+  return model.hamming == Hamming::normalized ? 1.0 / static_cast<double>(graph.variables()) : 1.0;
+}
+
+inline double squared_norm(std::span<const double> w) {
+  CompensatedSum sum;
+  for (const double x : w) sum.add(x * x);
+  return sum.value();
+}
+
+// Throws InputError where the point's sizes are not those of the data.
+RebuiltDual rebuild_marginals(const Model& model, const CliqueMarginals& point, const Dataset& data);
+
+// An upper bound of Σ_m H_m(w) over the local polytope, from the point's messages, or from none (nullptr).
+HingeSum relaxed_hinge_sum(const Model& model, const CliqueMarginals* point, const Dataset& data,
+                           int threads);
+
+}  // namespace margrave
