@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "margrave/train.hpp"
@@ -97,6 +98,71 @@ TEST_P(CliqueWise, EveryOptionSetWithMultipliersReachesTheRelaxedOptimum) {
     EXPECT_LE(exact, report.last.primal + 1e-10);
     if (forests_only(data)) {
       EXPECT_NEAR(exact, report.last.primal, 1e-10);
+    }
+  }
+}
+
+double relative_soft_gap(const Evaluation& e) {
+  return (*e.soft_primal - *e.soft_dual) / std::max(1e-12, std::abs(*e.soft_primal));
+}
+
+// A run on the soft problem at a fixed ρ: its bounds enclose the soft optimum, and the dual never falls.
+template <class Options>
+void check_soft_run(const Dataset& data, double lambda, double rho, std::uint64_t epochs, double gap,
+                    const RelaxedOptimum& wanted) {
+  Options solver;
+  solver.rho = rho;
+  solver.batch = 4;
+  solver.precision = Precision::double_;
+  TrainOptions options;
+  options.solver = solver;
+  options.threads = 1;
+  options.lambda = lambda;
+  options.gap = gap;
+  options.max_epochs = epochs;
+  options.evaluate_every = 10;
+  const Report report = train(data, options).report;
+  EXPECT_EQ(report.status, Status::converged)
+      << "soft gap " << relative_soft_gap(report.last) << " after " << report.epochs;
+  double dual = -1e300;
+  for (const Evaluation& e : report.trace) {
+    EXPECT_LE(*e.soft_dual, wanted.primal + 1e-8) << "epoch " << e.epoch;
+    EXPECT_GE(*e.soft_primal, wanted.dual - 1e-8) << "epoch " << e.epoch;
+    EXPECT_GE(*e.soft_dual, dual - 1e-12) << "the soft dual fell, epoch " << e.epoch;
+    dual = *e.soft_dual;
+  }
+}
+
+// Strong coupling makes blocks small beside their curvature; plain Frank-Wolfe steps converge like 1/epoch.
+TEST_P(CliqueWise, SoftSolversMeetAtOneSoftOptimum) {
+  const bool hard = problem().name == "loop_potts" || problem().name == "order_three" ||
+                    problem().name == "nearly_equal_inputs";
+  const bool small = problem().name == "single_example" || problem().name == "loss_weights";
+  for (const double rho : {0.1, 1.0, 10.0}) {
+    SCOPED_TRACE(rho);
+    const RelaxedOptimum wanted = relaxed_optimum(data, {.lambda = lambda(), .rho = rho});
+    const double easy_gap = rho == 1 && lambda() == 1 ? 1e-6 : 1e-4;
+    check_soft_run<SoftSdcaOptions>(data, lambda(), rho, 3000, hard ? 5e-3 : easy_gap, wanted);
+    check_soft_run<SoftBcfwOptions>(data, lambda(), rho, 1000, small ? 0.3 : 0.1, wanted);
+  }
+}
+
+TEST(SoftSolvers, TheSoftDualNeverFallsWhateverTheOptions) {
+  const Dataset data = tiny_problem("order_three");
+  std::vector<OptionSet> sets = clique_option_sets<SoftSdcaOptions>();
+  for (OptionSet& set : clique_option_sets<SoftBcfwOptions>()) sets.push_back(std::move(set));
+  for (const OptionSet& set : sets) {
+    if (set.options.mode == Mode::async) continue;
+    SCOPED_TRACE(set.name);
+    TrainOptions options = set.options;
+    options.lambda = 0.1;
+    options.gap = 0;
+    options.max_epochs = 100;
+    const bool single = clique_options(options.solver).precision == Precision::single_;
+    double dual = -1e300;
+    for (const Evaluation& e : train(data, options).report.trace) {
+      EXPECT_GE(*e.soft_dual, dual - (single ? 1e-6 : 1e-12)) << "epoch " << e.epoch;
+      dual = *e.soft_dual;
     }
   }
 }
