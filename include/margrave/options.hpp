@@ -51,7 +51,9 @@ struct BcfwOptions {
   static constexpr auto fields() {
     using S = BcfwOptions;
     return std::tuple{
-        Field<S, Steps>{"steps", &S::steps, "step over cached labellings", 0, 2, "pairwise|away|plain"},
+        Field<S, Steps>{"steps", &S::steps,
+                        "step over cached labellings (bcfw) or over a clique's states (soft-bcfw)", 0, 2,
+                        "pairwise|away|plain"},
         Field<S, Representation>{"representation", &S::representation,
                                  "kept per example: label sequences, or marginals (plain steps only)", 0, 1,
                                  "labellings|marginals"},
@@ -76,6 +78,8 @@ enum class Schedule : std::uint8_t { permutation, uniform, gap };
 /// What ends a clique-wise run: the certified gap of the LP-relaxed problem, or the soft gap (004, Algorithm
 /// 1).
 enum class StopRule : std::uint8_t { certified, soft };
+/// Where the marginals start: at the true labels (w = 0), or uniform.
+enum class Start : std::uint8_t { truth, uniform };
 /// How marginals and multipliers are stored; all arithmetic is in double.
 enum class Precision : std::uint8_t { single_, double_ };
 
@@ -85,13 +89,14 @@ struct CliqueOptions {
   double rho = 0;  ///< 0: from the data
   double rho_decay = 1;
   double rho_floor = 0;
-  std::uint32_t sweeps = 1;
+  std::uint32_t sweeps = 2;
   Schedule schedule = Schedule::permutation;
   std::uint32_t multiplier_every = 0;
   Entropy entropy = Entropy::gini;
   StopRule stop = StopRule::certified;
   Precision precision = Precision::single_;
-  std::uint32_t batch = 32;
+  Start start = Start::truth;
+  std::uint32_t batch = 8;
   bool averaging = false;
 
   template <class S>
@@ -118,6 +123,8 @@ struct CliqueOptions {
             0, 1, "certified|soft"},
         Field<S, Precision>{"precision", &S::precision, "how marginals and multipliers are stored", 0, 1,
                             "single|double"},
+        Field<S, Start>{"start", &S::start, "where marginals start: at the true labels, or uniform", 0, 1,
+                        "truth|uniform"},
         Field<S, std::uint32_t>{"batch", &S::batch, "visits per frozen weight vector in deterministic mode",
                                 1, 1e6},
         Field<S, bool>{"averaging", &S::averaging,
@@ -127,9 +134,18 @@ struct CliqueOptions {
 
 /// SoftBCFW (Meshi, Srebro, Hazan 2015): Frank-Wolfe steps on cliques, agreement by a penalty.
 struct SoftBcfwOptions : CliqueOptions {
+  Steps steps = Steps::pairwise;
+
   SoftBcfwOptions() { stop = StopRule::soft; }
   static constexpr std::string_view solver_name = "soft-bcfw";
-  static constexpr auto fields() { return fields_of<SoftBcfwOptions>(); }
+  static constexpr auto fields() {
+    using S = SoftBcfwOptions;
+    return std::tuple_cat(std::tuple{Field<S, Steps>{"steps", &S::steps,
+                                                     "step over cached labellings (bcfw) or over a clique's "
+                                                     "states (soft-bcfw)",
+                                                     0, 2, "pairwise|away|plain"}},
+                          fields_of<S>());
+  }
 };
 /// SoftSDCA: the same problem by proximal steps.
 struct SoftSdcaOptions : CliqueOptions {

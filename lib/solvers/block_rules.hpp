@@ -2,8 +2,10 @@
 //
 // All of them maximise a concave quadratic over the simplex, M·D_ρ as a function of μ_α alone, a little:
 //   frank_wolfe  (001 Algorithm 1, lines 8-13): towards the vertex argmax θ̂_α, exact step length.
-//   proximal     (004 Algorithm 2): to proj(μ + g/L), then an exact line search along that direction. The
-//   paper takes
+//   pairwise     mass moves from the worst state that has some to the best one. Plain Frank-Wolfe crawls once
+//   the away         optimum lies on a face; pairwise and away steps (Lacoste-Julien & Jaggi 2015) converge
+//   linearly there. proximal     (004 Algorithm 2): to proj(μ + g/L), then an exact line search along that
+//   direction. The paper takes
 //                L as large as the block's curvature and step length 1; with the exact length any L climbs,
 //                so ours leaves out what a shared weight row adds to the curvature, which would make steps
 //                needlessly short.
@@ -15,7 +17,7 @@
 
 namespace margrave {
 
-enum class BlockRule : std::uint8_t { frank_wolfe, proximal, active_set };
+enum class BlockRule : std::uint8_t { frank_wolfe, pairwise, away, proximal, active_set };
 
 // direction = a point of the simplex − μ; returns max_y g(y) − <g, μ>, the block's gap. `g` is the gradient
 // at μ, `scratch` has 2n places. The direction is zero where the rule has nothing to gain.

@@ -11,6 +11,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "solvers/clique_state.hpp"
+#include "solvers/clique_visit.hpp"
+#include "state/weight_store.hpp"
+
 namespace margrave {
 
 namespace {
@@ -38,12 +42,13 @@ class CliqueEngine final : public Solver {
         rho_(options.rho > 0
                  ? options.rho
                  : default_rho(problem, options.multiplier_every > 0 ? multiplier_unit : soft_unit)),
-        blocks_(make_clique_blocks(problem, options, recipe, rho_)),
+        state_(make_clique_state(problem.data, options, rho_)),
+        visitor_(problem, options, recipe.rule, *state_),
         weights_(problem.data.templates()),
         visits_(options.batch) {
     for (int t = 0; t < problem.arena.threads(); ++t) workers_.emplace_back(problem.data.templates());
     for (std::uint32_t m = 0; m < problem.data.size(); ++m) {
-      const CliquePlan& plan = blocks_->plan(m);
+      const CliquePlan& plan = visitor_.plan(m);
       colours_.resize(std::max<std::size_t>(colours_.size(), plan.colours));
       for (std::uint32_t p = 0; p < plan.parts.size(); ++p) colours_[plan.parts[p].colour].push_back({m, p});
     }
@@ -64,17 +69,17 @@ class CliqueEngine final : public Solver {
     in_epoch_ = false;
     ++epochs_;
     if (options_.multiplier_every > 0 && epochs_ % options_.multiplier_every == 0)
-      blocks_->update_multipliers(problem_.arena);
+      state_->update_multipliers(problem_.arena);
     if (options_.rho_decay < 1) {
       rho_ = std::max(options_.rho_floor, rho_ * options_.rho_decay);
-      blocks_->set_rho(rho_);
+      state_->set_rho(rho_);
     }
     if (options_.averaging) average();
     return true;
   }
 
   const DualPoint* dual_point() const override { return nullptr; }
-  const LocalPoint* local_point() const override { return blocks_.get(); }
+  const LocalPoint* local_point() const override { return state_.get(); }
   StopRule stop_rule() const override { return options_.stop; }
   bool has_multipliers() const override { return options_.multiplier_every > 0; }
   std::span<const double> weights() const override { return weights_.span(); }
@@ -89,10 +94,10 @@ class CliqueEngine final : public Solver {
     for (const CliqueWorker& worker : workers_) steps += worker.visit.steps;
     return steps;
   }
-  std::uint64_t bytes() const override { return blocks_->bytes() + weights_.bytes(); }
+  std::uint64_t bytes() const override { return state_->bytes() + visitor_.bytes() + weights_.bytes(); }
 
   void save(ByteWriter& out) const override {
-    blocks_->save(out);
+    state_->save(out);
     out.put_array(weights_.span());
     out.put_array(std::span<const double>(average_));
     out.put(epochs_);
@@ -103,7 +108,7 @@ class CliqueEngine final : public Solver {
     out.put(company_);
   }
   void restore(ByteReader& in) override {
-    blocks_->restore(in);
+    state_->restore(in);
     const auto w = in.get_array<double>();
     const auto average = in.get_array<double>();
     if (w.size() != weights_.size() || average.size() != average_.size())
@@ -116,14 +121,14 @@ class CliqueEngine final : public Solver {
     cursor_ = in.get<std::uint64_t>();
     rho_ = in.get<double>();
     if (!(rho_ > 0) || !std::isfinite(rho_)) in.fail("has a rho that is not positive");
-    blocks_->set_rho(rho_);
+    state_->set_rho(rho_);
     company_ = in.get<double>();
     if (!(company_ >= 1) || !std::isfinite(company_)) in.fail("has a batch that is no company");
     std::size_t visits = 0;
     for (const auto& places : colours_) visits += places.size();
     if (cursor_ > visits) in.fail("points behind the end of an epoch");
   }
-  void warm_start(ByteReader& in) override { blocks_->restore(in); }
+  void warm_start(ByteReader& in) override { state_->restore(in); }
 
  private:
   struct Place {
@@ -166,7 +171,7 @@ class CliqueEngine final : public Solver {
         for (std::size_t k = begin; k < end; ++k) {
           visits_[k].example = batch[k].example;
           visits_[k].part = batch[k].part;
-          blocks_->propose(weights_.data(), company_, stream(batch[k]),
+          visitor_.propose(weights_.data(), company_, stream(batch[k]),
                            workers_[static_cast<std::size_t>(worker)], visits_[k]);
         }
       });
@@ -174,7 +179,7 @@ class CliqueEngine final : public Solver {
       for (std::size_t k = 0; k < batch.size(); ++k) {
         const CliqueVisit& visit = visits_[k];
         total += commit(visit, weights_.product(visit.change),
-               [&](double length) { weights_.commit(visit.change, length); });
+                        [&](double length) { weights_.commit(visit.change, length); });
       }
       adapt(total / static_cast<double>(batch.size()));
       if (!proceed(control, batch.size())) return false;
@@ -193,7 +198,7 @@ class CliqueEngine final : public Solver {
               CliqueVisit& visit = worker.visit;
               visit.example = places[k].example;
               visit.part = places[k].part;
-              blocks_->propose(worker.replica.data(), 1.0, stream(places[k]), worker, visit);
+              visitor_.propose(worker.replica.data(), 1.0, stream(places[k]), worker, visit);
               commit(visit, weights_.product_async(visit.change),
                      [&](double length) { weights_.commit_async(visit.change, length); });
             }
@@ -216,7 +221,8 @@ class CliqueEngine final : public Solver {
     if (!(slope > 0)) return visit.curvature > 0 ? 0.0 : 1.0;
     const double length = visit.curvature <= slope ? 1.0 : slope / visit.curvature;
     commit_change(length / visit.company);
-    blocks_->apply(visit, length);
+    state_->move(visit.example, visitor_.plan(visit.example).parts[visit.part], visit.start.data(),
+                 visit.target.data(), length);
     return length;
   }
 
@@ -231,7 +237,8 @@ class CliqueEngine final : public Solver {
   CliqueOptions options_;
   CliqueRecipe recipe_;
   double rho_;
-  std::unique_ptr<CliqueBlocks> blocks_;
+  std::unique_ptr<CliqueState> state_;
+  CliqueVisitor visitor_;
   WeightStore weights_;
   std::vector<CliqueVisit> visits_;
   std::vector<CliqueWorker> workers_;

@@ -4,9 +4,16 @@
 
 #include <memory>
 
-#include "solvers/clique_blocks.hpp"
+#include "solvers/block_rules.hpp"
+#include "solvers/solver.hpp"
 
 namespace margrave {
+
+// What makes an algorithm of the family (its own file says which and why).
+struct CliqueRecipe {
+  std::string_view name;
+  BlockRule rule = BlockRule::proximal;
+};
 
 std::unique_ptr<Solver> make_clique_engine(const Problem& problem, const CliqueOptions& options,
                                            const CliqueRecipe& recipe);

@@ -78,6 +78,10 @@ void number_cells(const Topology& top, CliquePart& part) {
     if (!std::binary_search(part.cliques.begin(), part.cliques.end(), own)) part.outside.push_back(c);
   }
 
+  for (std::uint32_t e = 0; e < part.entries.size(); ++e)
+    if (!std::binary_search(part.cliques.begin(), part.cliques.end(), top.scope[part.entries[e]]))
+      part.outside_entries.push_back(e);
+
   const auto place = [&](std::uint32_t s) {
     return static_cast<std::uint32_t>(std::lower_bound(part.entries.begin(), part.entries.end(), s) -
                                       part.entries.begin());

@@ -24,6 +24,7 @@ struct CliquePart {
   std::vector<std::uint32_t> message_begin;  // cliques + 1, into `message`
   std::vector<std::uint32_t> message;        // places in `entries` of each clique's messages, in scope order
   std::vector<std::uint32_t> outside;        // factors of other parts that messages come from, increasing
+  std::vector<std::uint32_t> outside_entries;  // places in `entries` whose variables belong to other parts
   std::uint32_t colour = 0;
 
   std::uint64_t cells() const { return cell_begin.back(); }

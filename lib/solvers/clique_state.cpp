@@ -1,0 +1,173 @@
+#include "solvers/clique_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/buffer.hpp"
+#include "model/marginalise.hpp"
+#include "state/clique_store.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::size_t example_grain = 8;
+
+template <class Real>
+class State final : public CliqueState {
+ public:
+  State(const Dataset& data, const CliqueOptions& options, double rho) : data_(data), rho_(rho), mu_(data) {
+    if (options.multiplier_every > 0) xi_ = std::make_unique<MessageStore<Real>>(data);
+    if (options.start == Start::truth) {
+      mu_.start_at_truth(data);
+    } else {
+      for (std::size_t m = 0; m < data.size(); ++m) start_uniform(m);
+    }
+  }
+
+  double rho() const override { return rho_; }
+  void set_rho(double rho) override { rho_ = rho; }
+
+  void marginals(std::size_t m, std::size_t first, std::size_t last, double* out) const override {
+    const Topology& top = data_[m].topology();
+    for (std::size_t a = first; a < last; ++a)
+      load_clique(m, top, a, out + (top.clique_offset[a] - top.clique_offset[first]));
+  }
+
+  void multipliers(std::size_t m, std::size_t first, std::size_t last, double* out) const override {
+    const Topology& top = data_[m].topology();
+    const std::uint64_t begin = top.message_offset[first];
+    const std::uint64_t n = top.message_offset[last] - begin;
+    if (!xi_) {
+      std::fill_n(out, n, 0.0);
+      return;
+    }
+    const auto xi = std::as_const(*xi_)[m];
+    for (std::uint64_t i = 0; i < n; ++i) out[i] = static_cast<double>(xi[begin + i]);
+  }
+
+  void move(std::size_t example, const CliquePart& part, const double* start, const double* target,
+            double length) override {
+    const Topology& top = data_[example].topology();
+    const auto mu = mu_[example];
+    for (std::size_t a = 0; a < part.cliques.size(); ++a) {
+      Real* cell = mu.data() + top.clique_offset[part.cliques[a]];
+      for (std::uint64_t y = part.cell_begin[a]; y < part.cell_begin[a + 1]; ++y)
+        *cell++ = static_cast<Real>(length == 1 ? target[y] : start[y] + length * (target[y] - start[y]));
+    }
+  }
+
+  void update_multipliers(Arena& arena) override {
+    if (!xi_) return;
+    std::vector<Buffer<double>> scratch(static_cast<std::size_t>(arena.threads()));
+    arena.for_each_block(data_.size(), example_grain, [&](std::size_t begin, std::size_t end, int worker) {
+      for (std::size_t m = begin; m < end; ++m)
+        update_multipliers(m, scratch[static_cast<std::size_t>(worker)]);
+    });
+  }
+
+  std::uint64_t bytes() const override { return mu_.bytes() + (xi_ ? xi_->bytes() : 0); }
+
+  void save(ByteWriter& out) const override {
+    for (std::size_t m = 0; m < mu_.size(); ++m) out.put_array(mu_[m]);
+    out.put(static_cast<bool>(xi_));
+    if (xi_)
+      for (std::size_t m = 0; m < mu_.size(); ++m) out.put_array(std::as_const(*xi_)[m]);
+  }
+
+  void restore(ByteReader& in) override {
+    restore_store(in, mu_, 0.0, 1.0 + 1e-6);
+    for (std::size_t m = 0; m < mu_.size(); ++m) check_masses(in, m);
+    if (in.get<bool>() != static_cast<bool>(xi_)) in.fail("has other multipliers than these options ask for");
+    constexpr double most = 1e30;
+    if (xi_) restore_store(in, *xi_, -most, most);
+  }
+
+ private:
+  void start_uniform(std::size_t m) {
+    const Topology& top = data_[m].topology();
+    const auto mu = mu_[m];
+    for (std::size_t a = 0; a < top.cliques(); ++a) {
+      const std::uint64_t n = top.clique_offset[a + 1] - top.clique_offset[a];
+      std::fill_n(mu.data() + top.clique_offset[a], n, static_cast<Real>(1.0 / static_cast<double>(n)));
+    }
+  }
+
+  template <class Store>
+  static void restore_store(ByteReader& in, Store& store, double low, double high) {
+    for (std::size_t m = 0; m < store.size(); ++m) {
+      const auto values = in.get_array<Real>();
+      const auto cells = store[m];
+      if (values.size() != cells.size()) in.fail("does not fit the data or the options");
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!(values[i] >= low && values[i] <= high)) in.fail("has a marginal or multiplier out of range");
+        cells[i] = values[i];
+      }
+    }
+  }
+  void check_masses(ByteReader& in, std::size_t m) const {
+    const Topology& top = data_[m].topology();
+    const auto mu = mu_[m];
+    for (std::size_t a = 0; a < top.cliques(); ++a) {
+      const double sum =
+          std::accumulate(mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a]),
+                          mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a + 1]), 0.0);
+      if (!(std::abs(sum - 1) < 1e-3)) in.fail("has a clique whose masses do not sum to one");
+    }
+  }
+
+  // μ of one clique; what rounding took or added when it was stored is given back.
+  void load_clique(std::size_t m, const Topology& top, std::size_t a, double* out) const {
+    const Real* mu = mu_[m].data() + top.clique_offset[a];
+    const std::uint64_t n = top.clique_offset[a + 1] - top.clique_offset[a];
+    double sum = 0;
+    for (std::uint64_t y = 0; y < n; ++y) sum += out[y] = static_cast<double>(mu[y]);
+    const double scale = 1 / sum;
+    for (std::uint64_t y = 0; y < n; ++y) out[y] *= scale;
+  }
+
+  void update_multipliers(std::size_t m, Buffer<double>& scratch) {
+    const Topology& top = data_[m].topology();
+    const auto xi = (*xi_)[m];
+    double* node = scratch.reserve(top.clique_offset[top.variables()] + largest_factor(top));
+    double* table = node + top.clique_offset[top.variables()];
+    for (std::size_t i = 0; i < top.variables(); ++i) load_clique(m, top, i, node + top.clique_offset[i]);
+    for (std::size_t c = 0; c < top.factors(); ++c) {
+      const std::size_t a = top.variables() + c;
+      load_clique(m, top, a, table);
+      double* marginal = table + (top.clique_offset[a + 1] - top.clique_offset[a]);
+      factor_marginals(top, c, table, marginal);
+      for (std::uint32_t s = top.scope_begin[c]; s < top.scope_begin[c + 1]; ++s) {
+        const double* mu = node + top.clique_offset[top.scope[s]];
+        for (std::uint64_t i = top.message_offset[s]; i < top.message_offset[s + 1]; ++i)
+          xi[i] = static_cast<Real>(static_cast<double>(xi[i]) + (*marginal++ - *mu++) / rho_);
+      }
+    }
+  }
+  static std::uint64_t largest_factor(const Topology& top) {
+    std::uint64_t most = 0;
+    for (std::size_t c = 0; c < top.factors(); ++c) {
+      const std::size_t a = top.variables() + c;
+      most = std::max(most, top.clique_offset[a + 1] - top.clique_offset[a] +
+                                top.message_offset[top.scope_begin[c + 1]] -
+                                top.message_offset[top.scope_begin[c]]);
+    }
+    return most;
+  }
+
+  const Dataset& data_;
+  double rho_;
+  MarginalStore<Real> mu_;
+  std::unique_ptr<MessageStore<Real>> xi_;
+};
+
+}  // namespace
+
+std::unique_ptr<CliqueState> make_clique_state(const Dataset& data, const CliqueOptions& options,
+                                               double rho) {
+  if (options.precision == Precision::single_) return std::make_unique<State<float>>(data, options, rho);
+  return std::make_unique<State<double>>(data, options, rho);
+}
+
+}  // namespace margrave

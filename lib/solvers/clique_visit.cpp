@@ -1,0 +1,371 @@
+#include "solvers/clique_visit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/kernels.hpp"
+#include "model/clique_scores.hpp"
+#include "model/marginalise.hpp"
+
+namespace margrave {
+
+namespace {
+
+// Most cliques are too small for a call through the kernels' table to pay.
+constexpr std::uint64_t small = 16;
+
+double product(const double* a, const double* b, std::uint64_t n) {
+  if (n > small) return kernels().dot_dd(a, b, n);
+  double sum = 0;
+  for (std::uint64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+void add_scaled(const double* in, std::uint64_t n, double factor, double* out) {
+  if (n > small) {
+    kernels().add_scaled(in, n, factor, out);
+    return;
+  }
+  for (std::uint64_t i = 0; i < n; ++i) out[i] += factor * in[i];
+}
+
+constexpr double least_move = 1e-9;   // mass that is worth a step
+constexpr double most_stretch = 1e4;  // of a proximal step by its line search
+
+static double* message_scratch(const Topology& top, std::uint32_t clique, CliqueWorker& worker) {
+  if (clique < top.variables()) return worker.marginals.reserve(1);
+  const std::size_t c = clique - top.variables();
+  return worker.marginals.reserve(top.message_offset[top.scope_begin[c + 1]] -
+                                  top.message_offset[top.scope_begin[c]]);
+}
+
+}  // namespace
+
+CliqueVisitor::CliqueVisitor(const Problem& problem, const CliqueOptions& options, BlockRule rule,
+                             const CliqueState& state)
+    : problem_(problem), options_(options), rule_(rule), entropy_(options.entropy), state_(state) {
+  const Dataset& data = problem.data;
+  for (std::size_t t = 0; t < data.topologies(); ++t) plans_.push_back(plan_cliques(data.topology(t)));
+  input_norm_.resize(data.inputs());
+  problem.arena.for_each_block(data.inputs(), 1024, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const InputView x = data.input(static_cast<std::uint32_t>(i));
+      input_norm_[i] = x.kind == InputKind::per_state ? -1 : static_cast<float>(input_product(x, x));
+    }
+  });
+}
+
+void CliqueVisitor::propose(const double* w, double company, Random random, CliqueWorker& worker,
+                            CliqueVisit& visit) const {
+  worker.company = company;
+  visit.company = company;
+  const FactorGraph graph = problem_.data[visit.example];
+  const CliquePart& part = plan(visit.example).parts[visit.part];
+  load(graph, visit.example, part, worker);
+  fill_scores(graph, part, w, worker);
+  std::copy_n(worker.mu.data(), part.cells(), visit.start.reserve(part.cells()));
+  std::copy_n(worker.delta.data(), part.message_cells(), worker.delta_start.reserve(part.message_cells()));
+  for (std::uint32_t sweep = 0; sweep < options_.sweeps; ++sweep) {
+    choose(graph, part, random, worker);
+    for (const std::uint32_t a : worker.order) visit.steps += step(graph, part, a, worker) ? 1U : 0U;
+  }
+  finish(graph, part, worker, visit);
+}
+
+// μ of the part's cliques and δ = ξ − Aμ/ρ of the messages that it sees.
+void CliqueVisitor::load(const FactorGraph& graph, std::size_t m, const CliquePart& part,
+                         CliqueWorker& worker) const {
+  const double rho = state_.rho();
+  const Topology& top = graph.topology();
+  double* mu = worker.mu.reserve(part.cells());
+  double* delta = worker.delta.reserve(part.message_cells());
+  for (std::size_t a = 0; a < part.cliques.size(); ++a)
+    state_.marginals(m, part.cliques[a], part.cliques[a] + 1, mu + part.cell_begin[a]);
+  for (std::size_t e = 0; e < part.entries.size(); ++e)
+    state_.multipliers(m, part.entries[e], part.entries[e] + 1, delta + part.entry_begin[e]);
+  const double by = 1 / rho;
+  // + marginal of μ_c, from the factors' side
+  const auto add_factor = [&](std::size_t c, const double* table) {
+    const std::uint32_t first = top.scope_begin[c];
+    const std::uint32_t last = top.scope_begin[c + 1];
+    double* marginal = worker.marginals.reserve(top.message_offset[last] - top.message_offset[first]);
+    factor_marginals(top, c, table, marginal);
+    for (std::uint32_t s = first; s < last; ++s) {
+      const auto found = std::lower_bound(part.entries.begin(), part.entries.end(), s);
+      if (found == part.entries.end() || *found != s) continue;
+      double* to = delta + part.entry_begin[static_cast<std::size_t>(found - part.entries.begin())];
+      const double* from = marginal + (top.message_offset[s] - top.message_offset[first]);
+      for (std::uint32_t y = 0; y < top.states[top.scope[s]]; ++y) to[y] += from[y] * by;
+    }
+  };
+  for (std::size_t a = part.variables; a < part.cliques.size(); ++a) {
+    const std::size_t c = part.cliques[a] - top.variables();
+    const double* table = mu + part.cell_begin[a];
+    // The entries of an own factor lie together.
+    const std::uint32_t first = top.scope_begin[c];
+    double* marginal =
+        worker.marginals.reserve(top.message_offset[top.scope_begin[c + 1]] - top.message_offset[first]);
+    factor_marginals(top, c, table, marginal);
+    double* to = delta + part.entry_begin[part.message[part.message_begin[a]]];
+    add_scaled(marginal, top.message_offset[top.scope_begin[c + 1]] - top.message_offset[first], by, to);
+  }
+  for (const std::uint32_t c : part.outside) {
+    const std::size_t a = top.variables() + c;
+    double* table = worker.scratch.reserve(top.clique_offset[a + 1] - top.clique_offset[a]);
+    state_.marginals(m, a, a + 1, table);
+    add_factor(c, table);
+  }
+  // − μ_i, from the variables' side; those of other parts are read where they are.
+  for (std::size_t a = 0; a < part.variables; ++a) {
+    const std::uint64_t k = part.cell_begin[a + 1] - part.cell_begin[a];
+    for (std::uint32_t n = part.message_begin[a]; n < part.message_begin[a + 1]; ++n)
+      add_scaled(mu + part.cell_begin[a], k, -by, delta + part.entry_begin[part.message[n]]);
+  }
+  for (const std::uint32_t e : part.outside_entries) {
+    const std::uint32_t v = top.scope[part.entries[e]];
+    double* node = worker.scratch.reserve(top.states[v]);
+    state_.marginals(m, v, v + 1, node);
+    add_scaled(node, top.states[v], -by, delta + part.entry_begin[e]);
+  }
+}
+
+// θ at w, loss included.
+void CliqueVisitor::fill_scores(const FactorGraph& graph, const CliquePart& part, const double* w,
+                                CliqueWorker& worker) const {
+  const Dataset& data = problem_.data;
+  const Topology& top = graph.topology();
+  double* theta = worker.theta.reserve(part.cells());
+  const double loss_scale = problem_.objective.loss_scale(graph);
+  for (std::size_t a = 0; a < part.cliques.size(); ++a) {
+    const std::uint32_t clique = part.cliques[a];
+    const std::uint32_t number = top.template_of(clique);
+    const Template& t = data.templates()[number];
+    double* cells = theta + part.cell_begin[a];
+    const std::uint32_t input = graph.input_of(clique);
+    if (a > part.variables && top.template_of(part.cliques[a - 1]) == number &&
+        graph.input_of(part.cliques[a - 1]) == input) {
+      std::copy_n(theta + part.cell_begin[a - 1], t.joint_states(), cells);
+    } else {
+      clique_scores(data, t, input, w, t.states.back(), worker.rows.reserve(padded(t.rows)), cells);
+    }
+    if (clique < top.variables()) {
+      const double loss = loss_scale * static_cast<double>(graph.loss(clique));
+      for (std::int32_t y = 0; y < static_cast<std::int32_t>(t.joint_states()); ++y)
+        if (y != graph.label(clique)) cells[y] += loss;
+    }
+  }
+}
+
+// The gradient of M·D_ρ at μ_α in worker.hat: θ̂_α − γQμ_α, at the scores that this visit's steps left.
+double* CliqueVisitor::gradient(const FactorGraph& graph, const CliquePart& part, std::uint32_t a,
+                                CliqueWorker& worker) const {
+  const Dataset& data = problem_.data;
+  const Topology& top = graph.topology();
+  const std::uint32_t clique = part.cliques[a];
+  const std::uint32_t number = top.template_of(clique);
+  const Template& t = data.templates()[number];
+  const std::uint64_t n = t.joint_states();
+  double* hat = worker.hat.reserve(n);
+  const double* theta = worker.theta.data() + part.cell_begin[a];
+  if (worker.overlay.touched(number)) {
+    clique_scores(data, t, graph.input_of(clique), worker.overlay.data(), t.states.back(),
+                  worker.rows.reserve(padded(t.rows)), hat);
+    for (std::uint64_t y = 0; y < n; ++y) hat[y] += theta[y];
+  } else {
+    std::copy_n(theta, n, hat);
+  }
+  const double* delta = worker.delta.data();
+  if (a < part.variables) {
+    for (std::uint32_t k = part.message_begin[a]; k < part.message_begin[a + 1]; ++k) {
+      const double* message = delta + part.entry_begin[part.message[k]];
+      for (std::uint64_t y = 0; y < n; ++y) hat[y] += message[y];
+    }
+  } else {
+    add_messages(top, clique - top.variables(), delta + part.entry_begin[part.message[part.message_begin[a]]],
+                 -1.0, hat);
+  }
+  if (problem_.objective.gamma > 0) {
+    entropy_.add_product(top, clique, worker.mu.data() + part.cell_begin[a], -problem_.objective.gamma,
+                         message_scratch(top, clique, worker), hat);
+  }
+  return hat;
+}
+
+// |Ψ_α d|²/(λM): the change of w that a direction asks for. Exact where all states share an input, from
+// above (Cauchy-Schwarz) where inputs depend on the state.
+double CliqueVisitor::weight_curvature(const FactorGraph& graph, std::uint32_t clique, const Template& t,
+                                       const double* d, CliqueWorker& worker) const {
+  const std::uint32_t input = graph.input_of(clique);
+  const double norm = input_norm_[input];
+  const std::uint64_t n = t.joint_states();
+  double sum = 0;
+  if (norm < 0) {
+    const InputView x = problem_.data.input(input);
+    double length = 0;
+    for (std::uint64_t y = 0; y < n; ++y)
+      if (t.row_of[y] >= 0)
+        length += std::abs(d[y]) * std::sqrt(static_cast<double>(input_norm_[x.index[y]]));
+    return length * length * problem_.objective.weight_scale();
+  }
+  if (t.kind == WeightRows::full) {
+    sum = product(d, d, n);
+  } else {
+    double* rows = worker.rows.reserve(padded(t.rows));
+    std::fill_n(rows, t.rows, 0.0);
+    for (std::uint64_t y = 0; y < n; ++y)
+      if (t.row_of[y] >= 0) rows[t.row_of[y]] += d[y];
+    for (std::uint32_t r = 0; r < t.rows; ++r) sum += rows[r] * rows[r];
+  }
+  return sum * norm * problem_.objective.weight_scale();
+}
+
+// L of the proximal step: |A_α|²/ρ plus what one weight row adds.
+double CliqueVisitor::step_scale(const FactorGraph& graph, const CliquePart& part, std::uint32_t a) const {
+  const double rho = state_.rho();
+  const Topology& top = graph.topology();
+  const std::uint32_t clique = part.cliques[a];
+  const double norm = std::abs(static_cast<double>(input_norm_[graph.input_of(clique)]));
+  double coupling = 0;
+  if (clique < top.variables()) {
+    coupling = static_cast<double>(part.message_begin[a + 1] - part.message_begin[a]);
+  } else {
+    // The largest eigenvalue of Σ_i A_ciᵀA_ci: every A_ci sums n/k_i cells.
+    const std::uint64_t n = part.cell_begin[a + 1] - part.cell_begin[a];
+    for (const std::uint32_t v : top.scope_of(clique - top.variables()))
+      coupling += static_cast<double>(n / top.states[v]);
+  }
+  const double L = coupling / rho + norm * problem_.objective.weight_scale();
+  return L + problem_.objective.gamma * entropy_.largest_eigenvalue(top, clique) + 1e-300;
+}
+
+// One block step; false where there was nothing to gain.
+bool CliqueVisitor::step(const FactorGraph& graph, const CliquePart& part, std::uint32_t a,
+                         CliqueWorker& worker) const {
+  const double rho = state_.rho();
+  const Topology& top = graph.topology();
+  const std::uint32_t clique = part.cliques[a];
+  const std::uint32_t number = top.template_of(clique);
+  const Template& t = problem_.data.templates()[number];
+  const std::uint64_t n = t.joint_states();
+  if (n < 2) return false;
+  const double* g = gradient(graph, part, a, worker);
+  double* mu = worker.mu.data() + part.cell_begin[a];
+  double* d = worker.direction.reserve(n);
+  block_direction(rule_, g, mu, n, step_scale(graph, part, a), worker.scratch.reserve(2 * n), d);
+  const double slope = product(g, d, n);
+  double moved = 0;
+  for (std::uint64_t y = 0; y < n; ++y) moved += std::abs(d[y]);
+  // A direction of rounding errors does not sum to zero and must not be stretched.
+  if (!(slope > 0) || moved < least_move) return false;
+
+  // A d: the factor's marginals of d, or d itself once per message.
+  double coupling = 0;
+  double* marginal = nullptr;
+  std::uint64_t messages = 0;
+  if (a < part.variables) {
+    coupling = static_cast<double>(part.message_begin[a + 1] - part.message_begin[a]) * product(d, d, n);
+  } else {
+    const std::size_t c = clique - top.variables();
+    marginal = message_scratch(top, clique, worker);
+    messages = top.message_offset[top.scope_begin[c + 1]] - top.message_offset[top.scope_begin[c]];
+    factor_marginals(top, c, d, marginal);
+    coupling = product(marginal, marginal, messages);
+  }
+  double curvature = coupling / rho + worker.company * weight_curvature(graph, clique, t, d, worker);
+  if (problem_.objective.gamma > 0) {
+    curvature +=
+        problem_.objective.gamma * entropy_.curvature(top, clique, d, message_scratch(top, clique, worker));
+    if (marginal != nullptr) factor_marginals(top, clique - top.variables(), d, marginal);  // was overwritten
+  }
+  const double most = std::min(most_stretch, longest_step(mu, d, n));
+  const double length = curvature * most <= slope ? most : slope / curvature;
+
+  for (std::uint64_t y = 0; y < n; ++y) {
+    d[y] *= length;
+    mu[y] = std::max(0.0, mu[y] + d[y]);
+  }
+  if (marginal == nullptr) {
+    for (std::uint32_t k = part.message_begin[a]; k < part.message_begin[a + 1]; ++k)
+      add_scaled(d, n, -1 / rho, worker.delta.data() + part.entry_begin[part.message[k]]);
+  } else {
+    add_scaled(marginal, messages, length / rho,
+               worker.delta.data() + part.entry_begin[part.message[part.message_begin[a]]]);
+  }
+  // w(μ) moves by −1/(λM)·Σ_y d(y) φ(y).
+  kernels().scale(d, n, -worker.company * problem_.objective.weight_scale());
+  worker.overlay.add(problem_.data, {number, graph.input_of(clique)}, d, worker.rows.reserve(padded(t.rows)));
+  return true;
+}
+
+// The cliques that this sweep goes through.
+void CliqueVisitor::choose(const FactorGraph& graph, const CliquePart& part, Random& random,
+                           CliqueWorker& worker) const {
+  const auto n = static_cast<std::uint32_t>(part.cliques.size());
+  std::vector<std::uint32_t>& order = worker.order;
+  order.resize(n);
+  if (options_.schedule == Schedule::uniform) {
+    for (std::uint32_t& a : order) a = static_cast<std::uint32_t>(random.below(n));
+    return;
+  }
+  std::iota(order.begin(), order.end(), 0U);
+  if (options_.schedule == Schedule::permutation) {
+    random.shuffle(std::span<std::uint32_t>(order));
+    return;
+  }
+  std::vector<double>& gap = worker.gap;
+  gap.resize(n);
+  double mean = 0;
+  for (std::uint32_t a = 0; a < n; ++a) {
+    const double* g = gradient(graph, part, a, worker);
+    const std::uint64_t cells = part.cell_begin[a + 1] - part.cell_begin[a];
+    gap[a] = kernels().max_value(g, cells) - product(g, worker.mu.data() + part.cell_begin[a], cells);
+    mean += gap[a] / n;
+  }
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return gap[a] != gap[b] ? gap[a] > gap[b] : a < b; });
+  const auto enough =
+      std::find_if(order.begin(), order.end(), [&](std::uint32_t a) { return gap[a] < mean / 2; });
+  order.erase(enough, order.end());
+}
+
+// The direction of the whole visit.
+void CliqueVisitor::finish(const FactorGraph& graph, const CliquePart& part, CliqueWorker& worker,
+                           CliqueVisit& visit) const {
+  const double rho = state_.rho();
+  const Topology& top = graph.topology();
+  const double gamma = problem_.objective.gamma;
+  visit.change.take(problem_.data, worker.overlay);
+  std::copy_n(worker.mu.data(), part.cells(), visit.target.reserve(part.cells()));
+  visit.slope = 0;
+  visit.curvature =
+      visit.change.squared_norm() / (visit.company * visit.company * problem_.objective.weight_scale());
+  // δ moved by −A(target − start)/ρ.
+  for (std::uint64_t i = 0; i < part.message_cells(); ++i) {
+    const double moved = worker.delta[i] - worker.delta_start[i];
+    visit.slope -= rho * worker.delta_start[i] * moved;
+    visit.curvature += rho * moved * moved;
+  }
+  const double loss_scale = problem_.objective.loss_scale(graph);
+  for (std::size_t a = 0; a < part.variables; ++a) {
+    const std::uint32_t clique = part.cliques[a];
+    const std::uint64_t truth = part.cell_begin[a] + static_cast<std::uint64_t>(graph.label(clique));
+    visit.slope -=
+        loss_scale * static_cast<double>(graph.loss(clique)) * (visit.target[truth] - visit.start[truth]);
+  }
+  if (gamma == 0) return;
+  for (std::size_t a = 0; a < part.cliques.size(); ++a) {
+    const std::uint64_t n = part.cell_begin[a + 1] - part.cell_begin[a];
+    double* d = worker.direction.reserve(n);
+    double* slope = worker.hat.reserve(n);
+    for (std::uint64_t y = 0; y < n; ++y)
+      d[y] = visit.target[part.cell_begin[a] + y] - visit.start[part.cell_begin[a] + y];
+    std::fill_n(slope, n, 0.0);
+    double* scratch = message_scratch(top, part.cliques[a], worker);
+    entropy_.add_product(top, part.cliques[a], visit.start.data() + part.cell_begin[a], gamma, scratch,
+                         slope);
+    visit.slope -= product(slope, d, n);
+    visit.curvature += gamma * entropy_.curvature(top, part.cliques[a], d, scratch);
+  }
+}
+
+}  // namespace margrave
