@@ -181,9 +181,12 @@ class Loop {
 
   void require_order(const Evaluation& e, double primal, double dual, const char* what) const {
     if (primal - dual >= -rounding_gap * std::max(1.0, std::abs(primal))) return;
+    const std::string oracle = problem_.oracle != nullptr
+                                   ? "oracle '" + std::string(problem_.oracle->name()) + "'"
+                                   : "the evaluator";
     throw InternalError(std::string("the ") + what + " is negative (" + std::to_string(primal - dual) +
                         " at epoch " + std::to_string(e.epoch) + "): solver '" + std::string(solver_.name()) +
-                        "' or the oracle is wrong");
+                        "' or " + oracle + " is wrong");
   }
 
   bool converged() const {

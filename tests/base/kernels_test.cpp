@@ -101,6 +101,29 @@ TEST_P(KernelsOf, RowSumsEqualNaiveLoops) {
   }
 }
 
+// Written exactly: what lies between the rows, and behind the last, stays.
+TEST_P(KernelsOf, OuterProductsEqualNaiveLoopsAndLeaveThePaddingAlone) {
+  for (const auto& [width, stride, rows] : sizes()) {
+    const std::vector<float> x = floats(rows);
+    const std::vector<double> row = numbers(width);
+    std::vector<double> out(rows * stride + 8, guard);
+    std::vector<double> wanted = out;
+    for (std::size_t d = 0; d < rows; ++d)
+      for (std::size_t b = 0; b < width; ++b) {
+        out[d * stride + b] = random_.normal();
+        wanted[d * stride + b] = out[d * stride + b] + static_cast<double>(x[d]) * row[b];
+      }
+    k_->add_outer(x.data(), rows, row.data(), width, stride, out.data());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (wanted[i] == guard) {
+        ASSERT_EQ(out[i], guard) << "width " << width << " stride " << stride << " cell " << i;
+      } else {
+        ASSERT_NEAR(out[i], wanted[i], 1e-13) << "width " << width << " stride " << stride << " cell " << i;
+      }
+    }
+  }
+}
+
 TEST_P(KernelsOf, DenseBlockEqualsItsVectorsOneByOneWhateverTheCount) {
   for (std::size_t width = 1; width <= 40; ++width) {
     const std::size_t stride = padded(width);
@@ -231,6 +254,15 @@ TEST_P(KernelsOf, ReductionsEqualNaiveLoops) {
     }
     EXPECT_NEAR(k_->dot(x.data(), w.data(), n), xw, 1e-12 * std::max(1.0, std::abs(xw)));
     EXPECT_NEAR(k_->dot_ff(x.data(), y.data(), n), xy, 1e-12 * std::max(1.0, std::abs(xy)));
+    const std::vector<double> u = numbers(n);
+    double wv = 0;
+    for (std::size_t i = 0; i < n; ++i) wv += w[i] * u[i];
+    EXPECT_NEAR(k_->dot_dd(w.data(), u.data(), n), wv, 1e-12 * std::max(1.0, std::abs(wv)));
+    std::vector<double> added(n + 8, guard);
+    std::copy(u.begin(), u.end(), added.begin());
+    k_->add_scaled(w.data(), n, -0.75, added.data());
+    for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(added[i], u[i] - 0.75 * w[i], 1e-14);
+    for (std::size_t i = n; i < added.size(); ++i) EXPECT_EQ(added[i], guard);
     std::vector<double> positive(n);
     double sum = 0;
     double least = infinity;
@@ -310,7 +342,7 @@ TEST_P(KernelsOf, ResultsDoNotDependOnAddresses) {
     k_->sum_product(value.data(), rows, t, stride, width, out);
     k_->add_dense_rows(t, stride, width, x.data(), rows, out + 40);
     k_->log_sum_exp(value.data(), rows, t, stride, width, out + 80);
-    out[120] = k_->dot(x.data(), t, rows);
+    out[120] = k_->dot(x.data(), t, rows) + k_->dot_dd(value.data(), t, rows);
     k_->exp_shifted(t, 29, 0.5, out + 121);
     const std::vector<double> all(out, out + 150);
     if (first.empty()) first = all;

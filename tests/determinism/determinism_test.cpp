@@ -1,14 +1,12 @@
 // One set of model bytes, whatever the threads, the hour, and the interruptions.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "determinism/runs.hpp"
 #include "margrave/error.hpp"
-#include "margrave/model.hpp"
 #include "margrave/train.hpp"
 #include "support/option_sets.hpp"
 #include "support/problems.hpp"
@@ -16,24 +14,6 @@
 
 namespace margrave::test {
 namespace {
-
-Dataset many_chains() {
-  return random_chains(71, {.examples = 60, .states = 4, .shortest = 1, .longest = 6, .inputs = 12});
-}
-
-TrainOptions few_epochs(const OptionSet& set) {
-  TrainOptions options = set.options;
-  options.gap = 1e-9;
-  options.max_epochs = 6;
-  options.evaluate_every = 2;
-  return options;
-}
-
-// The bytes of the model file: weights, certificate and everything else.
-std::string model_bytes(const TrainResult& result, const ScratchFolder& folder) {
-  save_model(result.model, folder.file("model"));
-  return read_file(folder.file("model"));
-}
 
 std::vector<OptionSet> deterministic_sets() {
   std::vector<OptionSet> sets;
@@ -50,7 +30,7 @@ TEST(Determinism, ModelBytesDoNotDependOnThreadsOrTime) {
     std::set<std::string> bytes;
     for (const int threads : {1, 2, 3, 4, 7, 16}) {
       for (int repeat = 0; repeat < 3; ++repeat) {
-        TrainOptions options = few_epochs(set);
+        TrainOptions options = few_epochs(set.options);
         options.threads = threads;
         bytes.insert(model_bytes(train(data, options), folder));
       }
@@ -87,18 +67,6 @@ TEST(Determinism, TheSeedMatters) {
   EXPECT_NE(train(data, options).model.weights, first);
 }
 
-// Runs until on_progress was called `blocks` times, writing a checkpoint.
-TrainResult train_for(const Dataset& data, TrainOptions options, const std::string& checkpoint,
-                      std::uint64_t blocks) {
-  std::atomic<bool> stop = false;
-  std::uint64_t calls = 0;
-  Hooks hooks;
-  hooks.stop = &stop;
-  hooks.on_progress = [&](std::uint64_t, double) { stop = ++calls >= blocks; };
-  options.checkpoint = checkpoint;
-  return train(data, options, hooks);
-}
-
 TEST(Checkpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
   const ScratchFolder folder;
   const Dataset data = many_chains();
@@ -106,7 +74,7 @@ TEST(Checkpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
     const auto& solver = std::get<BcfwOptions>(set.options.solver);
     if (solver.batch == 1 || solver.averaging != solver.gap_sampling) continue;  // enough of them
     SCOPED_TRACE(set.name);
-    TrainOptions options = few_epochs(set);
+    TrainOptions options = few_epochs(set.options);
     const std::string wanted = model_bytes(train(data, options), folder);
     int interrupted = 0;
     for (const std::uint64_t blocks : {1U, 2U, 3U, 7U, 16U, 31U}) {

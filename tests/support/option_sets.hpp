@@ -1,8 +1,10 @@
-// Every way to run bcfw: what the agreement and determinism tests go through.
+// Every way to run bcfw and the clique-wise solvers: what the agreement and determinism tests go through.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "margrave/options.hpp"
@@ -52,6 +54,59 @@ inline std::vector<OptionSet> all_option_sets() {
     }
   }
   return sets;
+}
+
+// One clique-wise solver: schedule × sweeps 1, 2 × batch 1, 8 × precision in deterministic mode; schedules
+// without batches, on two threads, in asynchronous mode.
+template <class Options>
+std::vector<OptionSet> clique_option_sets(const Options& base = {}) {
+  struct Kind {
+    const char* name;
+    Schedule schedule;
+  };
+  std::vector<OptionSet> sets;
+  for (const Kind& kind : {Kind{"permutation", Schedule::permutation}, Kind{"uniform", Schedule::uniform},
+                           Kind{"gap", Schedule::gap}}) {
+    Options solver = base;
+    solver.schedule = kind.schedule;
+    // An epoch by gaps moves few cliques: multipliers that follow each of them overshoot.
+    if (kind.schedule == Schedule::gap) solver.multiplier_every *= 2;
+    const std::string name = std::string(Options::solver_name) + ", " + kind.name;
+    OptionSet set;
+    set.options.threads = 1;
+    for (const std::uint32_t sweeps : {1U, 2U}) {
+      for (const std::uint32_t batch : {1U, 8U}) {
+        for (const bool wide : {false, true}) {
+          solver.sweeps = sweeps;
+          solver.batch = batch;
+          solver.precision = wide ? Precision::double_ : Precision::single_;
+          set.name = name + (sweeps == 1 ? "" : ", two sweeps") + ", batch " + std::to_string(batch) +
+                     (wide ? ", double" : ", single");
+          set.options.solver = solver;
+          sets.push_back(set);
+        }
+      }
+    }
+    set.name = name + ", async";
+    set.options.mode = Mode::async;
+    set.options.threads = 2;
+    sets.push_back(set);
+  }
+  return sets;
+}
+
+// Those that reach the optimum of the LP-relaxed problem itself.
+inline std::vector<OptionSet> multiplier_option_sets() {
+  std::vector<OptionSet> sets = clique_option_sets<IdalOptions>();
+  for (OptionSet& set : clique_option_sets<GdmmOptions>()) sets.push_back(std::move(set));
+  return sets;
+}
+
+inline CliqueOptions& clique_options(SolverOptions& solver) {
+  if (auto* idal = std::get_if<IdalOptions>(&solver)) return *idal;
+  if (auto* gdmm = std::get_if<GdmmOptions>(&solver)) return *gdmm;
+  if (auto* sdca = std::get_if<SoftSdcaOptions>(&solver)) return *sdca;
+  return std::get<SoftBcfwOptions>(solver);
 }
 
 }  // namespace margrave::test

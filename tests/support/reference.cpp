@@ -44,26 +44,36 @@ std::vector<double> written_out(const InputView& x, std::uint64_t length) {
 
 }  // namespace
 
-std::vector<double> features(const Dataset& data, const FactorGraph& graph, const Labelling& labels) {
+void add_clique_features(const Dataset& data, const FactorGraph& graph, std::size_t clique, std::size_t joint,
+                         double factor, std::vector<double>& phi) {
+  const Template& t = data.templates()[graph.topology().template_of(clique)];
+  const std::int32_t row = t.row_of[joint];
+  if (row < 0) return;
+  InputView x = data.input(graph.input_of(clique));
+  if (x.kind == InputKind::per_state) x = data.input(x.index[joint]);
+  const auto dense = written_out(x, t.inputs);
+  for (std::uint64_t d = 0; d < t.inputs; ++d)
+    phi[t.offset + d * t.stride + static_cast<std::uint64_t>(row)] += factor * dense[d];
+}
+
+std::vector<std::uint32_t> clique_scope(const FactorGraph& graph, std::size_t clique) {
   const Topology& top = graph.topology();
+  if (clique < top.variables()) return {static_cast<std::uint32_t>(clique)};
+  const auto scope = top.scope_of(clique - top.variables());
+  return {scope.begin(), scope.end()};
+}
+
+std::size_t clique_state(const FactorGraph& graph, std::size_t clique, const Labelling& labels) {
+  std::size_t joint = 0;
+  for (const std::uint32_t v : clique_scope(graph, clique))
+    joint = joint * graph.topology().states[v] + labels[v];
+  return joint;
+}
+
+std::vector<double> features(const Dataset& data, const FactorGraph& graph, const Labelling& labels) {
   std::vector<double> phi(data.templates().storage(), 0.0);
-  for (std::size_t a = 0; a < top.cliques(); ++a) {
-    const Template& t = data.templates()[top.template_of(a)];
-    std::vector<std::uint32_t> scope{static_cast<std::uint32_t>(a)};
-    if (a >= top.variables()) {
-      const auto of_factor = top.scope_of(a - top.variables());
-      scope.assign(of_factor.begin(), of_factor.end());
-    }
-    std::size_t joint = 0;
-    for (std::size_t j = 0; j < scope.size(); ++j) joint = joint * t.states[j] + labels[scope[j]];
-    const std::int32_t row = t.row_of[joint];
-    if (row < 0) continue;
-    InputView x = data.input(graph.input_of(a));
-    if (x.kind == InputKind::per_state) x = data.input(x.index[joint]);
-    const auto dense = written_out(x, t.inputs);
-    for (std::uint64_t d = 0; d < t.inputs; ++d)
-      phi[t.offset + d * t.stride + static_cast<std::uint64_t>(row)] += dense[d];
-  }
+  for (std::size_t a = 0; a < graph.cliques(); ++a)
+    add_clique_features(data, graph, a, clique_state(graph, a, labels), 1.0, phi);
   return phi;
 }
 

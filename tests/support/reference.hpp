@@ -17,6 +17,13 @@ using Labelling = std::vector<std::uint32_t>;
 // f(labelling) for all labellings of the example, last variable fastest.
 void for_each_labelling(const FactorGraph& graph, const std::function<void(const Labelling&)>& f);
 
+// The variables of a clique, and its joint state at a labelling, last variable fastest.
+std::vector<std::uint32_t> clique_scope(const FactorGraph& graph, std::size_t clique);
+std::size_t clique_state(const FactorGraph& graph, std::size_t clique, const Labelling& labels);
+// phi += factor·φ_α(joint)
+void add_clique_features(const Dataset& data, const FactorGraph& graph, std::size_t clique, std::size_t joint,
+                         double factor, std::vector<double>& phi);
+
 // Σ_α φ_α(y) as a vector of templates().storage() numbers.
 std::vector<double> features(const Dataset& data, const FactorGraph& graph, const Labelling& labels);
 // ψ(y) = φ(y*) − φ(y)

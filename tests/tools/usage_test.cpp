@@ -99,7 +99,10 @@ TEST_F(Usage, ValuesThatCannotBeMeantAreRefused) {
   refused({"train", "train.jsonl", "--lambda", "much"}, 2, {"--lambda", "much"});
   refused({"train", "train.jsonl", "--C", "0"}, 2, {"--C must be positive"});
   refused({"train", "train.jsonl", "--lambda", "1", "--C", "1"}, 2, {"--lambda or --C, not both"});
-  refused({"train", "train.jsonl", "--batch", "0"}, 2, {"--batch must be between 1 and"});
+  refused({"train", "train.jsonl", "--solver", "bcfw", "--batch", "0"}, 2, {"--batch must be between 1 and"});
+  refused({"train", "train.jsonl", "--solver", "idal", "--rho", "-1"}, 2, {"--rho must be between 0 and"});
+  // Several solvers have one: which is meant is not guessed.
+  refused({"train", "train.jsonl", "--batch", "8"}, 2, {"--batch", "'auto'", "bcfw", "idal"});
   refused({"train", "train.jsonl", "--threads", "-2"}, 2, {"--threads"});
   refused({"train", "train.jsonl", "--gap", "-1"}, 2, {"--gap"});
   refused({"train", "train.jsonl", "--evaluate-every", "0"}, 2, {"--evaluate-every"});
@@ -146,8 +149,8 @@ TEST_F(Usage, OutputsMayNotReplaceTheDataOrEachOther) {
 TEST_F(Usage, AResumeWithOtherOptionsNamesThoseThatDiffer) {
   ASSERT_EQ(
       run({"train", "train.jsonl", "--max-epochs", "2", "--lambda", "0.1", "--checkpoint", "d.ck"}).code, 0);
-  const Finished finished =
-      run({"train", "train.jsonl", "-q", "--lambda", "0.2", "--batch", "8", "--resume", "d.ck"});
+  const Finished finished = run({"train", "train.jsonl", "-q", "--lambda", "0.2", "--solver", "bcfw",
+                                 "--batch", "8", "--resume", "d.ck"});
   EXPECT_EQ(finished.code, 3);
   EXPECT_NE(finished.error.find("lambda 0.1 then, 0.2 now"), std::string::npos) << finished.error;
   EXPECT_NE(finished.error.find("batch"), std::string::npos);
