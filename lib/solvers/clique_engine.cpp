@@ -91,7 +91,7 @@ class CliqueEngine final : public Solver {
   // Messages bound the primal wherever no exact oracle does.
   std::optional<Certificate> certificate() const override {
     const bool messages = problem_.oracle == nullptr || problem_.objective.gamma > 0;
-    return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *blocks_, messages)};
+    return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *state_, messages)};
   }
   std::uint64_t oracle_calls() const override {
     std::uint64_t steps = earlier_steps_;
