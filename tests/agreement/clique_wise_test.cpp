@@ -108,9 +108,8 @@ double relative_soft_gap(const Evaluation& e) {
 
 // A run on the soft problem at a fixed ρ: its bounds enclose the soft optimum, and the dual never falls.
 template <class Options>
-void check_soft_run(const Dataset& data, double lambda, double rho, std::uint64_t epochs, double gap,
-                    const RelaxedOptimum& wanted) {
-  Options solver;
+void check_soft_run(const Dataset& data, Options solver, double lambda, double rho, std::uint64_t epochs,
+                    double gap, const RelaxedOptimum& wanted) {
   solver.rho = rho;
   solver.batch = 4;
   solver.precision = Precision::double_;
@@ -142,8 +141,13 @@ TEST_P(CliqueWise, SoftSolversMeetAtOneSoftOptimum) {
     SCOPED_TRACE(rho);
     const RelaxedOptimum wanted = relaxed_optimum(data, {.lambda = lambda(), .rho = rho});
     const double easy_gap = rho == 1 && lambda() == 1 ? 1e-6 : 1e-4;
-    check_soft_run<SoftSdcaOptions>(data, lambda(), rho, 3000, hard ? 5e-3 : easy_gap, wanted);
-    check_soft_run<SoftBcfwOptions>(data, lambda(), rho, 1000, small ? 0.3 : 0.1, wanted);
+    check_soft_run(data, SoftSdcaOptions(), lambda(), rho, 3000, hard ? 5e-3 : easy_gap, wanted);
+    for (const Steps steps : {Steps::pairwise, Steps::away, Steps::plain}) {
+      SCOPED_TRACE(static_cast<int>(steps));
+      SoftBcfwOptions solver;
+      solver.steps = steps;
+      check_soft_run(data, solver, lambda(), rho, 1000, small ? 0.3 : 0.1, wanted);
+    }
   }
 }
 

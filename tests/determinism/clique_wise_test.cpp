@@ -29,6 +29,7 @@ std::vector<OptionSet> deterministic_sets() {
     IdalOptions solver;
     solver.entropy = entropy;
     solver.averaging = true;
+    solver.start = Start::uniform;
     solver.rho_decay = 0.9;
     smooth.options.gamma = 0.1;
     smooth.options.solver = solver;

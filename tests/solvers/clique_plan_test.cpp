@@ -69,6 +69,11 @@ void check_part(const Topology& top, const CliquePart& part) {
                             static_cast<std::uint32_t>(top.variables() + c)))
       outside.push_back(c);
   EXPECT_EQ(outside, part.outside);
+  std::vector<std::uint32_t> outside_entries;
+  for (std::uint32_t e = 0; e < part.entries.size(); ++e)
+    if (std::find(part.cliques.begin(), part.cliques.end(), top.scope[part.entries[e]]) == part.cliques.end())
+      outside_entries.push_back(e);
+  EXPECT_EQ(outside_entries, part.outside_entries);
 }
 
 void check_plan(const Topology& top, const CliquePlan& plan) {
