@@ -155,6 +155,9 @@ class Train {
                 *last.gap(), *last.relative_gap(),
                 options.gap > 0 ? fmt::format("   asked for {:.4g}", options.gap) : "");
     }
+    if (last.soft_primal)
+      verb_.say("  {:<15} {:.4g}   of {:.10g}; marginals disagree by {:.2g} (|Aμ|²/M)\n", "soft gap",
+                *last.soft_primal - *last.soft_dual, *last.soft_primal, *last.violation);
     print_losses("training error", train_losses);
     if (test_losses) print_losses("held-out error", *test_losses);
     verb_.say("  {:<15} {} load, {} train, {} evaluate, on {} thread{}\n", "time",

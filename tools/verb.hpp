@@ -32,6 +32,9 @@ inline constexpr std::string_view objective_help =
     "Objective:  P(w) = λ/2·|w|² + (1/M)·Σ H_m(w),   λ = 1/(C·M)\n"
     "            H_m(w) = max_y [ Δ(y) − <w, φ(y*) − φ(y)> ], the structured hinge over M examples;\n"
     "            Δ is the Hamming loss, divided by the number of variables unless --hamming sum.\n"
+    "            Clique-wise solvers (soft-bcfw, soft-sdca, idal, gdmm) maximise over the local polytope, "
+    "the LP\n"
+    "            relaxation of max_y; --gamma smooths it by an entropy, --loss log is that with Δ = 0.\n"
     "Certificate: dual bound D ≤ min P, reported gap P − D.";
 
 // Of verbs that use a model.

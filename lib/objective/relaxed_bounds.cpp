@@ -23,7 +23,6 @@ constexpr std::size_t most_wave = 256;
 constexpr std::uint64_t most_wave_cells = std::uint64_t{1} << 20U;
 constexpr std::size_t example_grain = 4;
 constexpr std::size_t clique_grain = 256;
-constexpr std::size_t cell_grain = 1U << 14U;
 // Diffusion from the solver's messages: few sweeps, because they are nearly optimal at the end of a run, and
 // far from it where nobody minds.
 constexpr DiffusionOptions diffusion{.sweeps = 30, .tolerance = 1e-6};

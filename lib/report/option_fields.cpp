@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -113,6 +114,7 @@ std::size_t choice_index(std::string_view option, std::string_view choices, std:
 
 std::vector<FieldInfo> solver_fields() {
   std::vector<FieldInfo> all;
+  std::map<std::string, std::map<std::string, std::vector<std::string_view>>> others;  // other defaults
   for_each_solver([&]<class Options>(std::type_identity<Options>) {
     const Options defaults;
     for_each_field<Options>([&]<class T>(const Field<Options, T>& field) {
@@ -128,8 +130,13 @@ std::vector<FieldInfo> solver_fields() {
         known = all.insert(all.end(), std::move(info));
       }
       known->solvers.push_back(Options::solver_name);
+      if (const std::string own = field_text(field, defaults); own != known->default_value)
+        others[known->name][own].push_back(Options::solver_name);
     });
   });
+  for (FieldInfo& info : all)
+    for (const auto& [value, solvers] : others[info.name])
+      info.help += fmt::format(" [{}: {}]", fmt::join(solvers, ", "), value);
   return all;
 }
 

@@ -56,8 +56,8 @@ void for_each_solver(F&& f) {
 
 // A field as the command line needs it.
 struct FieldInfo {
-  std::string name, help, default_value;
-  std::string_view choices;  // empty for numbers
+  std::string name, help, default_value;  // default of the first solver; help names those that differ
+  std::string_view choices;               // empty for numbers
   bool flag = false;
   std::vector<std::string_view> solvers;  // that have a field of this name
 };

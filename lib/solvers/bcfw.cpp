@@ -33,6 +33,7 @@
 #include "solvers/dual_blocks.hpp"
 #include "solvers/solver.hpp"
 #include "solvers/visit_order.hpp"
+#include "solvers/weight_average.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
@@ -56,10 +57,9 @@ class Bcfw final : public Solver {
         weights_(problem.data.templates()),
         order_(problem.data.size()),
         gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
+        average_(options.averaging, weights_.size()),
         workers_(static_cast<std::size_t>(problem.arena.threads())),
-        steps_(std::min<std::size_t>(options.batch, problem.data.size())) {
-    if (options.averaging) average_.assign(weights_.size(), 0.0);
-  }
+        steps_(std::min<std::size_t>(options.batch, problem.data.size())) {}
 
   std::string_view name() const override { return "bcfw"; }
 
@@ -87,17 +87,14 @@ class Bcfw final : public Solver {
     }
     in_epoch_ = false;
     ++epochs_;
-    if (options_.averaging) average();
+    average_.add(weights_.span(), epochs_);
     return true;
   }
 
   const DualPoint* dual_point() const override { return blocks_.get(); }
   std::span<const double> weights() const override { return weights_.span(); }
   void adopt(std::span<const double> weights) override { weights_.assign(weights); }
-  std::optional<std::span<const double>> averaged() const override {
-    if (!options_.averaging || epochs_ == 0) return std::nullopt;
-    return std::span<const double>(average_);
-  }
+  std::optional<std::span<const double>> averaged() const override { return average_.value(); }
   std::optional<Certificate> certificate() const override { return blocks_->certificate(); }
   std::uint64_t oracle_calls() const override {
     std::uint64_t calls = earlier_oracle_calls_;
@@ -112,7 +109,7 @@ class Bcfw final : public Solver {
   void save(ByteWriter& out) const override {
     blocks_->save(out);
     out.put_array(weights_.span());
-    out.put_array(std::span<const double>(average_));
+    average_.save(out);
     out.put_array(std::span<const double>(gap_));
     order_.save(out);
     out.put(epochs_);
@@ -127,18 +124,16 @@ class Bcfw final : public Solver {
   void restore(ByteReader& in) override {
     blocks_->restore(in);
     const auto w = in.get_array<double>();
-    const auto average = in.get_array<double>();
+    average_.restore(in);
     const auto gap = in.get_array<double>();
-    if (w.size() != weights_.size() || average.size() != average_.size() || gap.size() != gap_.size())
+    if (w.size() != weights_.size() || gap.size() != gap_.size())
       in.fail("does not fit the data or the options");
     const auto finite = [](double x) { return std::isfinite(x); };
-    if (!std::all_of(w.begin(), w.end(), finite) || !std::all_of(average.begin(), average.end(), finite))
-      in.fail("holds a weight that is not a finite number");
+    if (!std::all_of(w.begin(), w.end(), finite)) in.fail("holds a weight that is not a finite number");
     // Infinite before the first visit.
     if (!std::all_of(gap.begin(), gap.end(), [](double g) { return g >= 0; }))
       in.fail("holds a block's gap that is no gap");
     weights_.assign(w);
-    average_ = average;
     gap_ = gap;
     order_.restore(in);
     epochs_ = in.get<std::uint64_t>();
@@ -257,20 +252,13 @@ class Bcfw final : public Solver {
     return true;
   }
 
-  // w̄_k = (k−1)/(k+1)·w̄_{k−1} + 2/(k+1)·w_k: epoch k counts k-fold.
-  void average() {
-    const double keep = static_cast<double>(epochs_ - 1) / static_cast<double>(epochs_ + 1);
-    for (std::size_t i = 0; i < average_.size(); ++i)
-      average_[i] = keep * average_[i] + (1 - keep) * weights_.data()[i];
-  }
-
   Problem problem_;
   BcfwOptions options_;
   std::unique_ptr<DualBlocks> blocks_;
   WeightStore weights_;
   VisitOrder order_;
   std::vector<double> gap_;  // block gaps when last asked, less what was gained since
-  std::vector<double> average_;
+  WeightAverage average_;
   std::vector<BlockWorker> workers_;
   std::vector<BlockStep> steps_;
 

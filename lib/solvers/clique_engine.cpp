@@ -13,6 +13,7 @@
 
 #include "solvers/clique_state.hpp"
 #include "solvers/clique_visit.hpp"
+#include "solvers/weight_average.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
@@ -45,7 +46,8 @@ class CliqueEngine final : public Solver {
         state_(make_clique_state(problem.data, options, rho_)),
         visitor_(problem, options, recipe.rule, *state_),
         weights_(problem.data.templates()),
-        visits_(options.batch) {
+        visits_(options.batch),
+        average_(options.averaging, weights_.size()) {
     for (int t = 0; t < problem.arena.threads(); ++t) workers_.emplace_back(problem.data.templates());
     for (std::uint32_t m = 0; m < problem.data.size(); ++m) {
       const CliquePlan& plan = visitor_.plan(m);
@@ -53,7 +55,6 @@ class CliqueEngine final : public Solver {
       for (std::uint32_t p = 0; p < plan.parts.size(); ++p) colours_[plan.parts[p].colour].push_back({m, p});
     }
     for (const auto& places : colours_) order_.reserve(order_.capacity() + places.size());
-    if (options.averaging) average_.assign(weights_.size(), 0.0);
   }
 
   std::string_view name() const override { return recipe_.name; }
@@ -74,7 +75,7 @@ class CliqueEngine final : public Solver {
       rho_ = std::max(options_.rho_floor, rho_ * options_.rho_decay);
       state_->set_rho(rho_);
     }
-    if (options_.averaging) average();
+    average_.add(weights_.span(), epochs_);
     return true;
   }
 
@@ -84,10 +85,7 @@ class CliqueEngine final : public Solver {
   bool has_multipliers() const override { return options_.multiplier_every > 0; }
   std::span<const double> weights() const override { return weights_.span(); }
   void adopt(std::span<const double> weights) override { weights_.assign(weights); }
-  std::optional<std::span<const double>> averaged() const override {
-    if (!options_.averaging || epochs_ == 0) return std::nullopt;
-    return std::span<const double>(average_);
-  }
+  std::optional<std::span<const double>> averaged() const override { return average_.value(); }
   // Messages bound the primal wherever no exact oracle does.
   std::optional<Certificate> certificate() const override {
     const bool messages = problem_.oracle == nullptr || problem_.objective.gamma > 0;
@@ -104,7 +102,7 @@ class CliqueEngine final : public Solver {
   void save(ByteWriter& out) const override {
     state_->save(out);
     out.put_array(weights_.span());
-    out.put_array(std::span<const double>(average_));
+    average_.save(out);
     out.put(epochs_);
     out.put(oracle_calls());
     out.put(in_epoch_);
@@ -115,11 +113,11 @@ class CliqueEngine final : public Solver {
   void restore(ByteReader& in) override {
     state_->restore(in);
     const auto w = in.get_array<double>();
-    const auto average = in.get_array<double>();
-    if (w.size() != weights_.size() || average.size() != average_.size())
-      in.fail("does not fit the data or the options");
+    average_.restore(in);
+    if (w.size() != weights_.size()) in.fail("does not fit the data or the options");
+    if (!std::all_of(w.begin(), w.end(), [](double x) { return std::isfinite(x); }))
+      in.fail("holds a weight that is not a finite number");
     weights_.assign(w);
-    average_ = average;
     epochs_ = in.get<std::uint64_t>();
     earlier_steps_ = in.get<std::uint64_t>();
     in_epoch_ = in.get<bool>();
@@ -231,13 +229,6 @@ class CliqueEngine final : public Solver {
     return length;
   }
 
-  // w̄_k = (k−1)/(k+1)·w̄_{k−1} + 2/(k+1)·w_k: epoch k counts k-fold.
-  void average() {
-    const double keep = static_cast<double>(epochs_ - 1) / static_cast<double>(epochs_ + 1);
-    for (std::size_t i = 0; i < average_.size(); ++i)
-      average_[i] = keep * average_[i] + (1 - keep) * weights_.data()[i];
-  }
-
   Problem problem_;
   CliqueOptions options_;
   CliqueRecipe recipe_;
@@ -250,7 +241,7 @@ class CliqueEngine final : public Solver {
   std::vector<std::vector<Place>> colours_;
   std::vector<Place> order_;
   std::vector<std::size_t> class_end_;
-  std::vector<double> average_;
+  WeightAverage average_;
 
   std::uint64_t epochs_ = 0;
   std::uint64_t earlier_steps_ = 0;  // before a resumed run started

@@ -232,7 +232,7 @@ double CliqueVisitor::step_scale(const FactorGraph& graph, const CliquePart& par
     // The largest eigenvalue of Σ_i A_ciᵀA_ci: every A_ci sums n/k_i cells.
     const std::uint64_t n = part.cell_begin[a + 1] - part.cell_begin[a];
     for (const std::uint32_t v : top.scope_of(clique - top.variables()))
-      coupling += static_cast<double>(n / top.states[v]);
+      coupling += static_cast<double>(n) / static_cast<double>(top.states[v]);
   }
   const double L = coupling / rho + norm * problem_.objective.weight_scale();
   return L + problem_.objective.gamma * entropy_.largest_eigenvalue(top, clique) + 1e-300;

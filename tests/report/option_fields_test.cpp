@@ -45,6 +45,10 @@ TEST(OptionFields, ListEachNameOnceWithItsSolvers) {
     EXPECT_FALSE(info.help.empty());
     EXPECT_FALSE(info.default_value.empty());
     EXPECT_FALSE(info.solvers.empty());
+    if (info.name == "multiplier-every") {
+      EXPECT_EQ(info.default_value, "0");
+      EXPECT_NE(info.help.find("[idal, gdmm: 1]"), std::string::npos) << info.help;
+    }
     EXPECT_EQ(std::count(names.begin(), names.end(), info.name), 0);
     names.push_back(info.name);
   }
