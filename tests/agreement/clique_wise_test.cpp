@@ -36,10 +36,9 @@ void check_bounds(const Evaluation& e, const RelaxedOptimum& wanted) {
   EXPECT_GE(e.primal, wanted.dual - 1e-8) << "below the optimum, epoch " << e.epoch;
 }
 
-// What a run is given and must reach. At small λ weights bind the cliques of loop_potts and single_example so
-// closely that a single sweep leaves the inner problem unsolved; multipliers that follow it anyway overshoot
-// the further the larger ρ is, and the default is too large. Nearly equal inputs make blocks that hardly see
-// each other, as for bcfw.
+// What a run is given and must reach. At small λ weights bind the cliques of loop_potts and single_example
+// closely, and some option sets stall at the default ρ: multipliers move before the inner problem is solved.
+// Nearly equal inputs make blocks that hardly see each other, as for bcfw.
 struct Target {
   double rho = 0;
   double gap = 1e-4;
