@@ -49,10 +49,22 @@ bool all_forests(const Dataset& data) {
 
 // The exact oracle of the example-wise solvers; clique-wise ones use it where the relaxation is tight.
 std::unique_ptr<Oracle> make_oracle(const Dataset& data, const TrainOptions& options) {
-  if (options.inference == Inference::lp || options.inference == Inference::msd)
-    throw UsageError("this version has exact inference only: use --inference exact");
-  if (clique_wise(options.solver) && !all_forests(data)) return nullptr;
-  return make_exact_oracle(data);
+  if (options.inference == Inference::lp)
+    throw UsageError("this version has no LP oracle: use --inference exact or msd");
+  if (!clique_wise(options.solver)) {
+    if (options.inference == Inference::msd)
+      throw UsageError(
+          "solver '" + std::string(solver_name(options.solver)) +
+          "' needs an exact oracle; --inference msd goes with a clique-wise one, say --solver idal");
+    return make_exact_oracle(data);
+  }
+  if (options.inference == Inference::msd) return nullptr;
+  if (all_forests(data)) return make_exact_oracle(data);
+  if (options.inference == Inference::exact)
+    throw UsageError("solver '" + std::string(solver_name(options.solver)) +
+                     "' bounds the LP-relaxed hinge, which is not the exact one on graphs with cycles: leave "
+                     "--inference exact out, or use --solver bcfw");
+  return nullptr;
 }
 
 struct Chosen {
@@ -93,6 +105,10 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
   if (no_factors(data)) {
     options.solver = IdalOptions{};
     return {options, "independent variables: every one is a block of its own for clique-wise steps"};
+  }
+  if (options.inference == Inference::msd) {
+    options.solver = IdalOptions{};
+    return {options, "--inference msd: the LP-relaxed problem by clique-wise steps"};
   }
   if (options.inference != Inference::exact && !has_exact_oracle(data)) {
     options.solver = IdalOptions{};

@@ -7,6 +7,7 @@
 
 #include "base/random.hpp"
 #include "margrave/error.hpp"
+#include "margrave/train.hpp"
 #include "support/problems.hpp"
 #include "support/reference.hpp"
 
@@ -242,6 +243,23 @@ TEST(Losses, RefusePredictionsOfOtherData) {
   EXPECT_THROW(losses(t.data, t.predictions), UsageError);
   t.predictions.clear();
   EXPECT_THROW(losses(t.data, t.predictions), UsageError);
+}
+
+TEST(TrainInference, IsRefusedWhereTheSolverCannotKeepIt) {
+  const Dataset loops = test::tiny_problem("loop_potts");
+  TrainOptions options;
+  options.max_epochs = 2;
+  options.inference = Inference::lp;
+  EXPECT_THROW(train(loops, options), UsageError);
+  options.inference = Inference::msd;
+  EXPECT_EQ(train(loops, options).report.solver, "idal");
+  options.solver = BcfwOptions{};
+  EXPECT_THROW(train(loops, options), UsageError);
+  options.solver = IdalOptions{};
+  EXPECT_EQ(train(loops, options).report.relaxation, Relaxation::local_polytope);
+  options.inference = Inference::exact;
+  EXPECT_THROW(train(loops, options), UsageError);
+  EXPECT_EQ(train(test::tiny_problem("chain_shared"), options).report.relaxation, Relaxation::exact);
 }
 
 }  // namespace
