@@ -12,6 +12,20 @@ Answer Oracle::solve(const FactorGraph& graph, const Potentials& potentials, Scr
   return {score, score};
 }
 
+Answer Oracle::maximise(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                        std::vector<Mass>& masses) const {
+  scratch.labels.resize(graph.variables());
+  const Answer answer = solve(graph, potentials, scratch, scratch.labels);
+  masses.clear();
+  append_masses(graph.topology(), scratch.labels, masses);
+  return answer;
+}
+
+double Oracle::bound(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch) const {
+  scratch.labels.resize(graph.variables());
+  return solve(graph, potentials, scratch, scratch.labels).bound;
+}
+
 bool Oracle::large(const FactorGraph& /*graph*/) const { return false; }
 
 Answer Oracle::solve_large(const FactorGraph& graph, const Potentials& potentials, Arena& /*arena*/,

@@ -15,6 +15,7 @@
 #include "base/buffer.hpp"
 #include "inference/potentials.hpp"
 #include "margrave/dataset.hpp"
+#include "model/mass.hpp"
 
 namespace margrave {
 
@@ -25,6 +26,7 @@ struct Scratch {
   static constexpr std::size_t slots = 8;
   Buffer<double> reals[slots];
   Buffer<std::uint32_t> integers[slots];
+  std::vector<std::uint32_t> labels;  // of maximise()
   // The exponentials of a shared table, kept for the examples
   // that follow with the same table (see forward_backward.hpp).
   struct {
@@ -40,10 +42,10 @@ struct ScoredLabelling {
   std::vector<std::uint32_t> labels;
 };
 
-// A labelling's score beside an upper bound on every labelling's score.
+// The score of what an oracle found beside an upper bound on the score of everything it searched among.
 struct Answer {
   double score = 0, bound = 0;
-  // Whether the labelling is a best one, up to rounding.
+  // Whether what was found is a best one, up to rounding.
   bool proven() const { return score >= bound - 1e-9 * std::max(1.0, std::abs(bound)); }
 };
 
@@ -65,6 +67,13 @@ class Oracle {
   // argmax with a bound beside it; exact oracles answer with the score twice.
   virtual Answer solve(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                        std::span<std::uint32_t> labels) const;
+  // A point μ of the set the oracle searches, <μ, θ> as large as it can make it, and the bound of that set:
+  // labellings for exact oracles; the local polytope for relaxations, whose μ may be fractional. `masses` are
+  // replaced: the non-zero ones, grouped by clique in increasing order. The default is solve()'s labelling.
+  virtual Answer maximise(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                          std::vector<Mass>& masses) const;
+  // The bound alone.
+  virtual double bound(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch) const;
   // Whether a single graph is work enough for all threads, and solve() on all of them: the same bits at any
   // number of threads. Not to be called from within another of the arena's blocks. One scratch per thread.
   virtual bool large(const FactorGraph& graph) const;

@@ -150,26 +150,24 @@ double GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
   return loss.value();
 }
 
-// Σ_m max_y Σ_α θ_α(y_α), θ relative to the truth.
+// Σ_m max_y Σ_α θ_α(y_α), θ relative to the truth; of a relaxation, its bound.
 double GapEvaluator::hinge_sum(std::span<const double> weights) {
   ++version_;
   oracle_calls_ += data_.size();
-  return ordered_reduce<CompensatedSum>(
-             arena_, data_.size(), example_grain,
-             [&](std::size_t begin, std::size_t end, int index) {
-               Worker& worker = workers_[static_cast<std::size_t>(index)];
-               CompensatedSum sum;
-               for (std::size_t m = begin; m < end; ++m) {
-                 const FactorGraph g = data_[m];
-                 worker.potentials.fill(data_, g, weights.data(), version_);
-                 const double truth = worker.potentials.score(g, g.labels());
-                 worker.potentials.add_loss(g, objective_.loss_scale(g));
-                 worker.labels.resize(g.variables());
-                 sum.add(oracle_->argmax(g, worker.potentials, worker.scratch, worker.labels));
-                 sum.add(-truth);
-               }
-               return sum;
-             })
+  return ordered_reduce<CompensatedSum>(arena_, data_.size(), example_grain,
+                                        [&](std::size_t begin, std::size_t end, int index) {
+                                          Worker& worker = workers_[static_cast<std::size_t>(index)];
+                                          CompensatedSum sum;
+                                          for (std::size_t m = begin; m < end; ++m) {
+                                            const FactorGraph g = data_[m];
+                                            worker.potentials.fill(data_, g, weights.data(), version_);
+                                            const double truth = worker.potentials.score(g, g.labels());
+                                            worker.potentials.add_loss(g, objective_.loss_scale(g));
+                                            sum.add(oracle_->bound(g, worker.potentials, worker.scratch));
+                                            sum.add(-truth);
+                                          }
+                                          return sum;
+                                        })
       .value();
 }
 

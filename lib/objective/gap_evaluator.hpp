@@ -21,6 +21,7 @@
 
 #include "inference/messages.hpp"
 #include "inference/oracle.hpp"
+#include "model/mass.hpp"
 #include "objective/entropy.hpp"
 #include "objective/local_point.hpp"
 #include "objective/objective.hpp"
@@ -28,13 +29,6 @@
 #include "state/weight_store.hpp"
 
 namespace margrave {
-
-// Mass of one joint state of one clique of an example: a non-zero entry of μ.
-struct Mass {
-  std::uint32_t clique;
-  std::uint32_t joint;
-  double mass;
-};
 
 // A point of the dual, example by example; what a dual solver shows the evaluator.
 class DualPoint {
@@ -93,7 +87,6 @@ class GapEvaluator {
   struct Worker {
     Potentials potentials;
     Scratch scratch;
-    std::vector<std::uint32_t> labels;
     std::vector<double> node_mass, factor_mass;
     LocalExample local;
     Buffer<double> table;

@@ -165,9 +165,9 @@ GapEvaluator::RelaxedHinge GapEvaluator::relaxed_hinge(const FactorGraph& graph,
   result.upper = result.soft;
   const MessagePlan& plan = message_plans_[graph.topology_index()];
   if (objective_.gamma > 0) return result;
-  if (forests_ && oracle_ != nullptr && oracle_->exact()) {
-    worker.labels.resize(graph.variables());
-    result.upper = oracle_->argmax(graph, worker.potentials, worker.scratch, worker.labels) - truth;
+  // An exact oracle bounds the relaxed hinge where the local polytope is all there is.
+  if (oracle_ != nullptr && (forests_ || !oracle_->exact())) {
+    result.upper = oracle_->bound(graph, worker.potentials, worker.scratch) - truth;
   } else if (split) {
     std::vector<Scratch> scratch(workers_.size());
     result.upper =

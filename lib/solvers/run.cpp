@@ -138,7 +138,7 @@ class Loop {
       const Bounds bounds = evaluator_.evaluate(*point, rebuilt_);
       e.primal = bounds.primal;
       e.dual = bounds.dual;
-      e.certified = problem_.oracle->exact() && bounds.infeasibility <= feasible;
+      e.certified = bounds.infeasibility <= feasible;
     } else if (local != nullptr) {
       const RelaxedBounds bounds = evaluator_.evaluate(*local, rebuilt_);
       e.primal = bounds.primal;
