@@ -54,6 +54,13 @@ class Potentials {
   }
   template <class Labels>
   double score(const Topology& top, const Labels& labels) const;
+  // Of one joint state of one clique.
+  double score(const Topology& top, std::size_t clique, std::size_t joint) const {
+    if (clique < top.variables()) return node(clique)[joint];
+    const std::size_t factor = clique - top.variables();
+    const std::size_t last = top.states[top.scope_of(factor).back()];
+    return table(factor)[joint / last * padded(last) + joint % last];
+  }
 
  private:
   void layout(const Dataset& data, const FactorGraph& graph, bool share);

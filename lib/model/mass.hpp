@@ -1,7 +1,9 @@
 // Mass: a non-zero entry of marginals μ that are mostly zero, as those of a labelling or of a vertex are.
+// VertexView: a vertex of the local polytope, most of it a labelling.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/clique_scores.hpp"
@@ -13,6 +15,7 @@ struct Mass {
   std::uint32_t clique;
   std::uint32_t joint;
   double mass;
+  bool operator==(const Mass&) const = default;
 };
 
 // Appends the masses of a labelling: one per clique, in order.
@@ -20,6 +23,42 @@ template <class Labels>
 void append_masses(const Topology& top, const Labels& labels, std::vector<Mass>& out) {
   for (std::uint32_t a = 0; a < top.cliques(); ++a)
     out.push_back({a, static_cast<std::uint32_t>(joint_state(top, a, labels)), 1.0});
+}
+
+using CachedLabel = std::uint16_t;
+
+// The joint states of a labelling, but for the cliques in `fractional` (grouped by clique, in increasing
+// order), which have masses instead. A labelling has none of these.
+struct VertexView {
+  const CachedLabel* labels = nullptr;
+  std::span<const Mass> fractional;
+};
+
+// Splits masses grouped by clique in increasing order: `labels` get the state of every integral variable (of
+// the others the first of their states), `fractional` the rest.
+void split_masses(const Topology& top, std::span<const Mass> masses, std::span<std::uint32_t> labels,
+                  std::vector<Mass>& fractional);
+
+// Calls visit(joint, mass) for the clique's masses. `next` is the vertex's first mass of this or a later
+// clique; returns the first of a later one: start with 0 and go through the cliques in order.
+template <class Visit>
+std::size_t visit_masses(const Topology& top, const VertexView& vertex, std::uint32_t clique,
+                         std::size_t next, Visit&& visit) {
+  if (next == vertex.fractional.size() || vertex.fractional[next].clique != clique) {
+    visit(static_cast<std::uint32_t>(joint_state(top, clique, vertex.labels)), 1.0);
+    return next;
+  }
+  for (; next < vertex.fractional.size() && vertex.fractional[next].clique == clique; ++next)
+    visit(vertex.fractional[next].joint, vertex.fractional[next].mass);
+  return next;
+}
+// Calls visit(clique, joint, mass) for all masses of the vertex.
+template <class Visit>
+void for_each_mass(const Topology& top, const VertexView& vertex, Visit&& visit) {
+  std::size_t next = 0;
+  for (std::uint32_t a = 0; a < top.cliques(); ++a)
+    next =
+        visit_masses(top, vertex, a, next, [&](std::uint32_t joint, double mass) { visit(a, joint, mass); });
 }
 
 }  // namespace margrave

@@ -6,7 +6,7 @@
 //   1. y = argmax θ(y; w), the loss-augmented oracle; y joins the cached labellings (Algorithm 4, line 4)
 //   2. steps over the cached labellings, closed-form line searches (line 6; pairwise and away steps:
 //      Osokin et al. 2016, Algorithm 2), through the example's own Gram matrix (simplex_qp.hpp); then 1
-//      again, at the scores these steps would make, while the block's gap is large (labelling_blocks.cpp)
+//      again, at the scores these steps would make, while the block's gap is large (vertex_blocks.cpp)
 //   3. along the direction found, one exact line search against the current w:
 //      length = clip01( <μ'−μ, θ> ÷ (|ψ(μ')−ψ(μ)|²/(λM)) )
 //   4. w += length/(λM)·(ψ(μ') − ψ(μ))
@@ -52,7 +52,7 @@ class Bcfw final : public Solver {
   Bcfw(const Problem& problem, const BcfwOptions& options)
       : problem_(problem),
         options_(options),
-        blocks_(options.representation == Representation::labellings ? make_labelling_blocks(problem, options)
+        blocks_(options.representation == Representation::labellings ? make_vertex_blocks(problem, options)
                                                                      : make_marginal_blocks(problem)),
         weights_(problem.data.templates()),
         order_(problem.data.size()),

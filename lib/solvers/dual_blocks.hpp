@@ -30,9 +30,10 @@ struct BlockStep {
   std::vector<double> before;         // the same before the last steps
   std::vector<double> difference;     // of the weights of the moved labellings, summing to nothing
   std::vector<LocalChange> local;     // scratch for `changes`
-  std::vector<std::uint32_t> moved;   // scratch: the labellings whose weights change
+  std::vector<std::uint32_t> moved;   // scratch: the vertices whose weights change
+  std::vector<std::size_t> cursor;    // scratch: places in fractional vertices
   std::uint64_t oracle_calls = 0;     // counts up
-  std::vector<std::uint32_t> labels;  // the vertex, where the target is one
+  std::vector<Mass> vertex;           // the target, where it is one
 };
 
 // A worker's memory.
@@ -40,6 +41,8 @@ struct BlockWorker {
   Potentials potentials;
   Scratch scratch;
   FeatureGram::Scratch gram;
+  // What the oracle answered: as it came, and split into labels and the rest.
+  std::vector<Mass> masses, fractional;
   std::vector<std::uint32_t> labels;
   Buffer<double> gradient;
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
@@ -69,8 +72,8 @@ class DualBlocks : public DualPoint {
   virtual void restore(ByteReader& in) = 0;
 };
 
-// A few weighted label sequences per example.
-std::unique_ptr<DualBlocks> make_labelling_blocks(const Problem& problem, const BcfwOptions& options);
+// A few weighted vertices per example: label sequences, over relaxed oracles fractional ones too.
+std::unique_ptr<DualBlocks> make_vertex_blocks(const Problem& problem, const BcfwOptions& options);
 // Marginals of every clique; plain Frank-Wolfe steps.
 std::unique_ptr<DualBlocks> make_marginal_blocks(const Problem& problem);
 

@@ -32,20 +32,21 @@ class MarginalBlocks final : public DualBlocks {
     const double truth = worker.potentials.score(g, g.labels());
     worker.potentials.add_loss(g, problem_.objective.loss_scale(g));
     const double mean = expected_score(g, worker.potentials, mu) - truth;  // <μ, θ>
-    step.labels.resize(g.variables());
-    step.block_gap = std::max(
-        0.0, problem_.oracle->argmax(g, worker.potentials, worker.scratch, step.labels) - truth - mean);
+    const Answer answer = problem_.oracle->maximise(g, worker.potentials, worker.scratch, step.vertex);
+    step.block_gap = std::max(0.0, answer.bound - truth - mean);
     ++step.oracle_calls;
-    if (step.block_gap <= 0) return;
+    if (answer.score - truth <= mean) return;
+    double* target = worker.gradient.reserve(mu.size());
+    std::fill_n(target, mu.size(), 0.0);
+    for (const Mass& e : step.vertex) target[top.clique_offset[e.clique] + e.joint] += e.mass;
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
-      const std::size_t vertex = joint_state(top, a, step.labels);
       for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y) {
         const auto joint = static_cast<std::uint32_t>(y - top.clique_offset[a]);
-        const double change = (joint == vertex ? 1.0 : 0.0) - mu[y];
+        const double change = target[y] - mu[y];
         if (change != 0) step.changes.push_back({top.template_of(a), g.input_of(a), joint, change});
       }
     }
-    step.loss_change = problem_.objective.loss(g, step.labels) - expected_loss(g, mu);
+    step.loss_change = expected_loss(g, {target, mu.size()}) - expected_loss(g, mu);
     step.curvature = squared_norm(step.changes, worker.gram);
   }
 
@@ -53,8 +54,7 @@ class MarginalBlocks final : public DualBlocks {
     const Topology& top = problem_.data[step.example].topology();
     const auto mu = store_[step.example];
     for (double& mass : mu) mass *= 1 - length;
-    for (std::size_t a = 0; a < top.cliques(); ++a)
-      mu[top.clique_offset[a] + joint_state(top, a, step.labels)] += length;
+    for (const Mass& e : step.vertex) mu[top.clique_offset[e.clique] + e.joint] += length * e.mass;
   }
 
   void masses(std::size_t m, std::vector<Mass>& out) const override {
@@ -71,8 +71,11 @@ class MarginalBlocks final : public DualBlocks {
   void reserve_step(BlockStep& step) const override {
     for (std::size_t m = 0; m < store_.size(); ++m) {
       step.changes.reserve(store_[m].size());
-      step.labels.reserve(problem_.data[m].variables());
+      step.vertex.reserve(store_[m].size());
     }
+  }
+  void reserve_worker(BlockWorker& worker) const override {
+    for (std::size_t m = 0; m < store_.size(); ++m) worker.gradient.reserve(store_[m].size());
   }
   std::optional<Certificate> certificate() const override { return std::nullopt; }
   std::uint64_t bytes() const override { return store_.bytes(); }
@@ -102,21 +105,9 @@ class MarginalBlocks final : public DualBlocks {
                                std::span<const double> mu) {
     const Topology& top = g.topology();
     double sum = 0;
-    for (std::size_t i = 0; i < top.variables(); ++i) {
-      const double* score = potentials.node(i);
-      for (std::uint32_t y = 0; y < top.states[i]; ++y) {
-        const double mass = mu[top.clique_offset[i] + y];
-        if (mass != 0) sum += mass * score[y];
-      }
-    }
-    for (std::size_t c = 0; c < top.factors(); ++c) {
-      const std::size_t last = top.states[top.scope_of(c).back()];
-      const std::uint64_t first = top.clique_offset[top.variables() + c];
-      const std::uint64_t cells = top.clique_offset[top.variables() + c + 1] - first;
-      for (std::uint64_t y = 0; y < cells; ++y) {
-        const double mass = mu[first + y];
-        if (mass != 0) sum += mass * potentials.table(c)[y / last * padded(last) + y % last];
-      }
+    for (std::size_t a = 0; a < top.cliques(); ++a) {
+      for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
+        if (mu[y] != 0) sum += mu[y] * potentials.score(top, a, y - top.clique_offset[a]);
     }
     return sum;
   }

@@ -70,9 +70,54 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
   });
 }
 
-void FeatureGram::products(std::size_t m, const CachedLabel* added, const CachedLabel* known,
-                           std::size_t count, Scratch& scratch, double* out) const {
+void FeatureGram::products(std::size_t m, const VertexView& added, const Vertices& known, std::size_t count,
+                           Scratch& scratch, double* out) const {
   std::fill_n(out, count + 1, 0.0);
+  if (added.fractional.empty()) labelling_products(m, added.labels, known.labels, count, scratch, out);
+  if (known.fractional != nullptr || !added.fractional.empty())
+    vertex_products((*data_)[m], added, known, count, scratch, out);
+}
+
+void FeatureGram::vertex_products(const FactorGraph& graph, const VertexView& added, const Vertices& known,
+                                  std::size_t count, Scratch& scratch, double* out) const {
+  const Topology& top = graph.topology();
+  const bool all = !added.fractional.empty();
+  const auto wanted = [&](std::size_t k) { return all || !known(k, graph.variables()).fractional.empty(); };
+  std::size_t first = 0;
+  while (first < count && !wanted(first)) ++first;
+  if (first == count && !all) return;
+  double* block = scratch.zeros(data_->templates().storage());
+  // visit(place, coefficient of ψ(vertex) there): truth and vertex may cancel.
+  const auto for_each_difference = [&](const VertexView& vertex, auto&& visit) {
+    std::size_t next = 0;
+    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+      const Template& t = data_->templates()[top.template_of(a)];
+      const auto truth = static_cast<std::uint32_t>(joint_state(top, a, graph.labels()));
+      double at_truth = 1;
+      next = visit_masses(top, vertex, a, next, [&](std::uint32_t joint, double mass) {
+        if (joint == truth) {
+          at_truth -= mass;
+        } else {
+          for_each_weight(*data_, t, graph.input_of(a), joint, -mass, visit);
+        }
+      });
+      if (at_truth != 0) for_each_weight(*data_, t, graph.input_of(a), truth, at_truth, visit);
+    }
+  };
+  for_each_difference(added, [&](std::uint64_t at, double value) { block[at] += value; });
+  const auto product = [&](const VertexView& vertex) {
+    double sum = 0;
+    for_each_difference(vertex, [&](std::uint64_t at, double value) { sum += block[at] * value; });
+    return sum;
+  };
+  for (std::size_t k = first; k < count; ++k)
+    if (wanted(k)) out[k] = product(known(k, graph.variables()));
+  if (all) out[count] = product(added);
+  for_each_difference(added, [&](std::uint64_t at, double) { block[at] = 0; });
+}
+
+void FeatureGram::labelling_products(std::size_t m, const CachedLabel* added, const CachedLabel* known,
+                                     std::size_t count, Scratch& scratch, double* out) const {
   const FactorGraph g = (*data_)[m];
   for (const Group& group : shapes_[g.topology_index()].groups) {
     if (group.scattered) {

@@ -1,10 +1,11 @@
-// Inner products of feature differences <ψ(a), ψ(b)> of labellings of one example, from the example's own
-// small Gram matrices.
+// Inner products of feature differences <ψ(a), ψ(b)> of vertices of one example, of labellings from the
+// example's own small Gram matrices.
 //
 // ψ(a) = Σ_α φ_α(y*) − φ_α(a) is non-zero only where a differs from the truth. For templates with several
 // inputs, the products <x_α, x_β> of the example's cliques are computed once and kept (n² numbers for n
 // cliques); for templates with one input, for long examples and for per-state inputs the new labelling is
-// scattered into a scratch weight block instead.
+// scattered into a scratch weight block instead. Fractional vertices, Σ_α Σ_y μ_α(y) ψ_α(y), are always
+// scattered.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +16,10 @@
 #include "base/buffer.hpp"
 #include "inference/potentials.hpp"
 #include "margrave/dataset.hpp"
+#include "model/mass.hpp"
 #include "parallel/arena.hpp"
 
 namespace margrave {
-
-using CachedLabel = std::uint16_t;
 
 class FeatureGram {
  public:
@@ -41,9 +41,18 @@ class FeatureGram {
 
   FeatureGram(const Dataset& data, Arena& arena);
 
-  // out[k] = <ψ(added), ψ(known[k])> for `count` labellings
-  // stored one after the other, and out[count] = |ψ(added)|².
-  void products(std::size_t m, const CachedLabel* added, const CachedLabel* known, std::size_t count,
+  // Vertices in a row: labels stored one after the other, and the fractional masses of each; nullptr where
+  // there are none at all.
+  struct Vertices {
+    const CachedLabel* labels;
+    const std::vector<Mass>* fractional = nullptr;
+    VertexView operator()(std::size_t k, std::size_t variables) const {
+      return {labels + k * variables,
+              fractional != nullptr ? std::span<const Mass>(fractional[k]) : std::span<const Mass>()};
+    }
+  };
+  // out[k] = <ψ(added), ψ(known(k))> for `count` vertices, and out[count] = |ψ(added)|².
+  void products(std::size_t m, const VertexView& added, const Vertices& known, std::size_t count,
                 Scratch& scratch, double* out) const;
 
   // Scores after w += coefficient·φ_clique(joint): adds coefficient·<φ_clique(joint), φ_α(y)> to every clique
@@ -69,6 +78,11 @@ class FeatureGram {
     std::uint64_t gram_cells = 0;
   };
 
+  void labelling_products(std::size_t m, const CachedLabel* added, const CachedLabel* known,
+                          std::size_t count, Scratch& scratch, double* out) const;
+  // Of all templates at once; only of those known vertices that are fractional, if the added one is not.
+  void vertex_products(const FactorGraph& graph, const VertexView& added, const Vertices& known,
+                       std::size_t count, Scratch& scratch, double* out) const;
   void scatter_products(const FactorGraph& graph, const Group& group, const CachedLabel* added,
                         const CachedLabel* known, std::size_t count, Scratch& scratch, double* out) const;
   void gram_products(const FactorGraph& graph, const Group& group, const double* gram,

@@ -33,7 +33,7 @@ void check_products(const Dataset& data, std::uint64_t seed) {
       psi.push_back(feature_difference(data, g, y));
     }
     std::vector<double> out(count + 2, -77.0);
-    gram.products(m, known.data() + count * g.variables(), known.data(), count, scratch, out.data());
+    gram.products(m, {known.data() + count * g.variables(), {}}, {known.data()}, count, scratch, out.data());
     EXPECT_EQ(out[count + 1], -77.0) << "written beyond the end";
     double scale = 1;
     for (const double x : psi[count]) scale += x * x;
@@ -64,6 +64,74 @@ TEST(FeatureGram, AgreesWithDenseFeaturesOnLongExamples) {
                  7);
 }
 
+// Vertices made by hand as halves of two labellings, some integral, against the dense feature vectors.
+TEST(FeatureGram, AgreesWithDenseFeaturesOnFractionalVertices) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    const Dataset data = random_problem(seed, 3, 5);
+    Arena arena(1);
+    const FeatureGram gram(data, arena);
+    FeatureGram::Scratch scratch;
+    Random random(seed);
+    for (std::size_t m = 0; m < data.size(); ++m) {
+      const FactorGraph g = data[m];
+      const Topology& top = g.topology();
+      constexpr std::size_t count = 5;
+      std::vector<CachedLabel> labels;
+      std::vector<std::vector<Mass>> fractional(count);
+      std::vector<std::vector<double>> psi;
+      for (std::size_t k = 0; k < count; ++k) {
+        Labelling y(g.variables()), z(g.variables());
+        for (std::size_t i = 0; i < y.size(); ++i) {
+          y[i] = static_cast<std::uint32_t>(random.below(top.states[i]));
+          z[i] = k % 2 == 0 ? y[i] : static_cast<std::uint32_t>(random.below(top.states[i]));
+        }
+        std::vector<Mass> masses;
+        for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+          const auto one = static_cast<std::uint32_t>(joint_state(top, a, y));
+          const auto other = static_cast<std::uint32_t>(joint_state(top, a, z));
+          if (one == other) {
+            masses.push_back({a, one, 1.0});
+          } else {
+            masses.push_back({a, one, 0.25});
+            masses.push_back({a, other, 0.75});
+          }
+        }
+        Labelling split(g.variables());
+        split_masses(top, masses, split, fractional[k]);
+        EXPECT_EQ(fractional[k].empty(), y == z);
+        labels.insert(labels.end(), split.begin(), split.end());
+        // Put together again they are the masses they came from.
+        const std::vector<CachedLabel> narrow(split.begin(), split.end());
+        std::vector<Mass> again;
+        for_each_mass(top, {narrow.data(), fractional[k]},
+                      [&](std::uint32_t a, std::uint32_t joint, double x) {
+                        again.push_back({a, joint, x});
+                      });
+        EXPECT_EQ(again, masses);
+        psi.push_back(feature_difference(data, g, y));
+        const auto from_z = feature_difference(data, g, z);
+        for (std::size_t d = 0; d < from_z.size(); ++d)
+          psi.back()[d] = 0.25 * psi.back()[d] + 0.75 * from_z[d];
+      }
+      for (std::size_t added = 0; added < count; ++added) {
+        const FeatureGram::Vertices all{labels.data(), fractional.data()};
+        std::vector<double> out(count + 1);
+        gram.products(m, all(added, g.variables()), all, count, scratch, out.data());
+        for (std::size_t k = 0; k <= count; ++k) {
+          double wanted = 0, scale = 1;
+          for (std::size_t d = 0; d < psi[added].size(); ++d) {
+            wanted += psi[added][d] * psi[k < count ? k : added][d];
+            scale += psi[added][d] * psi[added][d];
+          }
+          EXPECT_NEAR(out[k], wanted, 1e-12 * scale)
+              << "example " << m << ", vertices " << added << ", " << k;
+        }
+      }
+    }
+  }
+}
+
 // |ψ(a) − ψ(b)|² of labellings that swap two nearly equal inputs is far smaller than the products it is made
 // of; steps divide by it.
 TEST(FeatureGram, KeepsSmallDifferencesOfLargeProducts) {
@@ -83,8 +151,8 @@ TEST(FeatureGram, KeepsSmallDifferencesOfLargeProducts) {
         const std::vector<CachedLabel> added(a.begin(), a.end());
         double ab[2];
         double bb[2];
-        gram.products(m, added.data(), known.data(), 1, scratch, ab);
-        gram.products(m, known.data(), known.data(), 1, scratch, bb);
+        gram.products(m, {added.data(), {}}, {known.data()}, 1, scratch, ab);
+        gram.products(m, {known.data(), {}}, {known.data()}, 1, scratch, bb);
         const auto pa = feature_difference(data, g, a);
         const auto pb = feature_difference(data, g, b);
         double wanted = 0;

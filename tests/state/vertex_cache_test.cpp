@@ -1,4 +1,4 @@
-#include "state/labelling_cache.hpp"
+#include "state/vertex_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,18 +19,18 @@ class CacheOf {
  public:
   explicit CacheOf(const Dataset& of) : data(of), arena(1), gram(data, arena), cache(data) {}
   std::uint32_t add(std::size_t m, const Labelling& y) {
-    return cache.add(m, y, hamming_loss(data[m], y, Hamming::normalized), gram, scratch);
+    return cache.add(m, y, {}, hamming_loss(data[m], y, Hamming::normalized), gram, scratch);
   }
   // Whatever happened: weights of a simplex, truth first, losses and Gram matrix those of the labellings.
   void check(std::size_t m) const {
-    const LabellingCache::Block b = cache.block(m);
+    const VertexCache::Block b = cache.block(m);
     const FactorGraph g = data[m];
     ASSERT_GE(b.count, 1U);
     ASSERT_LE(b.count, b.capacity);
     std::set<Labelling> seen;
     std::vector<std::vector<double>> psi;
     for (std::uint32_t k = 0; k < b.count; ++k) {
-      const CachedLabel* labels = b.labelling(k, g.variables());
+      const CachedLabel* labels = b.vertex(k, g.variables()).labels;
       const Labelling y(labels, labels + g.variables());
       EXPECT_TRUE(seen.insert(y).second) << "labelling " << k << " is there twice";
       EXPECT_EQ(cache.find(m, y), k);
@@ -49,7 +49,7 @@ class CacheOf {
   Arena arena;
   FeatureGram gram;
   FeatureGram::Scratch scratch;
-  LabellingCache cache;
+  VertexCache cache;
 };
 
 Labelling random_labelling(Random& random, const FactorGraph& g) {
@@ -59,7 +59,7 @@ Labelling random_labelling(Random& random, const FactorGraph& g) {
   return y;
 }
 
-TEST(LabellingCache, StartsAtTheTruth) {
+TEST(VertexCache, StartsAtTheTruth) {
   const Dataset data = tiny_problem("tree_mixed");
   const CacheOf of(data);
   for (std::size_t m = 0; m < data.size(); ++m) {
@@ -70,7 +70,7 @@ TEST(LabellingCache, StartsAtTheTruth) {
 }
 
 // Random adds, weights, evictions and growth.
-TEST(LabellingCache, KeepsItsInvariantsWhateverHappens) {
+TEST(VertexCache, KeepsItsInvariantsWhateverHappens) {
   const Dataset data = tiny_problem("loop_potts");
   CacheOf of(data);
   Random random(41);
@@ -80,13 +80,13 @@ TEST(LabellingCache, KeepsItsInvariantsWhateverHappens) {
       EXPECT_GE(of.cache.block(m).capacity, of.cache.block(m).count + 3);
       for (int visit = 0; visit < 3; ++visit) {
         const Labelling y = random_labelling(random, data[m]);
-        if (of.cache.find(m, y) != LabellingCache::absent) continue;
+        if (of.cache.find(m, y) != VertexCache::absent) continue;
         const std::uint32_t at = of.add(m, y);
-        ASSERT_NE(at, LabellingCache::absent) << "there was room";
+        ASSERT_NE(at, VertexCache::absent) << "there was room";
         EXPECT_EQ(of.cache.block(m).weight[at], 0);
         EXPECT_EQ(of.cache.find(m, y), at);
       }
-      const LabellingCache::Block b = of.cache.block(m);
+      const VertexCache::Block b = of.cache.block(m);
       for (std::uint32_t k = 0; k < b.count; ++k) b.weight[k] = 0;
       b.weight[random.below(b.count)] += 0.5;
       b.weight[random.below(b.count)] += 0.5;
@@ -95,59 +95,59 @@ TEST(LabellingCache, KeepsItsInvariantsWhateverHappens) {
   }
 }
 
-TEST(LabellingCache, AFullBlockReplacesAnUnusedLabellingButNeverTheTruthOrAUsedOne) {
+TEST(VertexCache, AFullBlockReplacesAnUnusedLabellingButNeverTheTruthOrAUsedOne) {
   const Dataset data = tiny_problem("loop_potts");
   CacheOf of(data);
   Random random(42);
   const auto add_new = [&] {
     Labelling y;
     do y = random_labelling(random, data[0]);
-    while (of.cache.find(0, y) != LabellingCache::absent);
+    while (of.cache.find(0, y) != VertexCache::absent);
     return of.add(0, y);
   };
   while (of.cache.block(0).count < of.cache.block(0).capacity) add_new();
-  LabellingCache::Block b = of.cache.block(0);
+  VertexCache::Block b = of.cache.block(0);
   b.weight[0] = 0;  // the truth is unused
   for (std::uint32_t k = 1; k < b.count; ++k) b.weight[k] = 1.0 / (b.count - 1);
-  EXPECT_EQ(add_new(), LabellingCache::absent);
+  EXPECT_EQ(add_new(), VertexCache::absent);
   b.weight[2] = 0;
   EXPECT_EQ(add_new(), 2U);
   of.check(0);
   of.cache.make_room(1, 100);
-  EXPECT_NE(add_new(), LabellingCache::absent);
+  EXPECT_NE(add_new(), VertexCache::absent);
   of.check(0);
 }
 
-TEST(LabellingCache, MakeRoomDropsOnlyUnusedLabellingsAndKeepsTheRest) {
+TEST(VertexCache, MakeRoomDropsOnlyUnusedLabellingsAndKeepsTheRest) {
   const Dataset data = tiny_problem("loop_potts");
   CacheOf of(data);
   Random random(43);
   for (int i = 0; i < 12; ++i) {
     of.cache.make_room(1, 100);
     const Labelling y = random_labelling(random, data[0]);
-    if (of.cache.find(0, y) == LabellingCache::absent) of.add(0, y);
+    if (of.cache.find(0, y) == VertexCache::absent) of.add(0, y);
   }
-  const LabellingCache::Block b = of.cache.block(0);
+  const VertexCache::Block b = of.cache.block(0);
   std::vector<Labelling> used;
   b.weight[0] = 0;
   for (std::uint32_t k = 1; k < b.count; k += 2) {
     b.weight[k] = 0.125;
-    const CachedLabel* y = b.labelling(k, data[0].variables());
+    const CachedLabel* y = b.vertex(k, data[0].variables()).labels;
     used.emplace_back(y, y + data[0].variables());
   }
   const std::uint32_t before = b.count;
   of.cache.make_room(b.capacity - b.count + 1, 2);
   of.check(0);
-  const LabellingCache::Block after = of.cache.block(0);
+  const VertexCache::Block after = of.cache.block(0);
   EXPECT_LT(after.count, before);
   for (const auto& y : used) {
     const std::uint32_t k = of.cache.find(0, y);
-    ASSERT_NE(k, LabellingCache::absent);
+    ASSERT_NE(k, VertexCache::absent);
     EXPECT_EQ(after.weight[k], 0.125);
   }
 }
 
-TEST(LabellingCache, RestoreRepeatsEveryNumberAndCapacity) {
+TEST(VertexCache, RestoreRepeatsEveryNumberAndCapacity) {
   const Dataset data = tiny_problem("chain_shared");
   CacheOf of(data);
   Random random(44);
@@ -155,8 +155,8 @@ TEST(LabellingCache, RestoreRepeatsEveryNumberAndCapacity) {
     of.cache.make_room(2, 4);
     for (std::size_t m = 0; m < data.size(); ++m) {
       const Labelling y = random_labelling(random, data[m]);
-      if (of.cache.find(m, y) == LabellingCache::absent) of.add(m, y);
-      const LabellingCache::Block b = of.cache.block(m);
+      if (of.cache.find(m, y) == VertexCache::absent) of.add(m, y);
+      const VertexCache::Block b = of.cache.block(m);
       std::fill_n(b.weight, b.count, 0.0);
       b.weight[random.below(b.count)] = 1;
     }
@@ -176,7 +176,51 @@ TEST(LabellingCache, RestoreRepeatsEveryNumberAndCapacity) {
   EXPECT_TRUE(std::equal(out.bytes().begin(), out.bytes().end(), again.bytes().begin(), again.bytes().end()));
 }
 
-TEST(LabellingCache, RestoreRefusesWhatIsNoDualPointOfTheData) {
+// Two vertices that differ in their masses only, kept apart, dropped, saved and restored.
+TEST(VertexCache, KeepsFractionalVertices) {
+  const Dataset data = tiny_problem("loop_potts");
+  CacheOf of(data);
+  of.cache.make_room(3, 6);
+  const FactorGraph g = data[0];
+  const Labelling y = truth_of(g);
+  const std::vector<Mass> halves{{0, 0, 0.5}, {0, 1, 0.5}};
+  const std::vector<Mass> quarters{{0, 0, 0.25}, {0, 1, 0.75}};
+  const std::uint32_t half = of.cache.add(0, y, halves, 0.5, of.gram, of.scratch);
+  const std::uint32_t quarter = of.cache.add(0, y, quarters, 0.75, of.gram, of.scratch);
+  EXPECT_NE(half, quarter);
+  EXPECT_EQ(of.cache.find(0, y), 0U);
+  EXPECT_EQ(of.cache.find(0, y, halves), half);
+  EXPECT_EQ(of.cache.find(0, y, quarters), quarter);
+  VertexCache::Block b = of.cache.block(0);
+  b.weight[0] = 0.5;
+  b.weight[quarter] = 0.5;
+  of.cache.make_room(1, 0);
+  EXPECT_EQ(of.cache.find(0, y, halves), VertexCache::absent);
+  ASSERT_EQ(of.cache.find(0, y, quarters), half) << "the younger one moves up";
+  ByteWriter out;
+  of.cache.save(out);
+  CacheOf other(data);
+  ByteReader in(out.bytes(), "file");
+  other.cache.restore(in, data);
+  EXPECT_EQ(other.cache.find(0, y, quarters), half);
+  ByteWriter again;
+  other.cache.save(again);
+  EXPECT_TRUE(std::equal(out.bytes().begin(), out.bytes().end(), again.bytes().begin(), again.bytes().end()));
+  for (const std::vector<Mass>& wrong :
+       {std::vector<Mass>{{0, 0, 0.5}}, {{0, 7, 1.0}}, {{1, 0, 1.0}, {0, 0, 1.0}}, {{99, 0, 1.0}}}) {
+    CacheOf spoilt(data);
+    spoilt.cache.make_room(1, 0);
+    spoilt.cache.add(0, y, halves, 0.5, spoilt.gram, spoilt.scratch);
+    const_cast<std::vector<Mass>&>(spoilt.cache.block(0).fractional[1]) = wrong;
+    ByteWriter bytes;
+    spoilt.cache.save(bytes);
+    CacheOf fresh(data);
+    ByteReader reader(bytes.bytes(), "file");
+    EXPECT_THROW(fresh.cache.restore(reader, data), InputError);
+  }
+}
+
+TEST(VertexCache, RestoreRefusesWhatIsNoDualPointOfTheData) {
   const Dataset data = tiny_problem("chain_shared");
   const CacheOf of(data);
   const auto refused = [&](auto&& spoil) {
@@ -188,14 +232,13 @@ TEST(LabellingCache, RestoreRefusesWhatIsNoDualPointOfTheData) {
     ByteReader in(out.bytes(), "file");
     EXPECT_THROW(fresh.cache.restore(in, data), InputError);
   };
-  refused([](const LabellingCache::Block& b) { b.weight[0] = 0.5; });
-  refused([](const LabellingCache::Block& b) { b.weight[0] = -1; });
-  refused([](const LabellingCache::Block& b) { b.weight[0] = std::nan(""); });
-  refused([](const LabellingCache::Block& b) { b.loss[0] = std::nan(""); });
-  refused([](const LabellingCache::Block& b) { b.gram[0] = INFINITY; });
-  refused([](const LabellingCache::Block& b) { b.labels[0] = 77; });
-  refused(
-      [](const LabellingCache::Block& b) { b.labels[0] = static_cast<CachedLabel>((b.labels[0] + 1) % 3); });
+  refused([](const VertexCache::Block& b) { b.weight[0] = 0.5; });
+  refused([](const VertexCache::Block& b) { b.weight[0] = -1; });
+  refused([](const VertexCache::Block& b) { b.weight[0] = std::nan(""); });
+  refused([](const VertexCache::Block& b) { b.loss[0] = std::nan(""); });
+  refused([](const VertexCache::Block& b) { b.gram[0] = INFINITY; });
+  refused([](const VertexCache::Block& b) { b.labels[0] = 77; });
+  refused([](const VertexCache::Block& b) { b.labels[0] = static_cast<CachedLabel>((b.labels[0] + 1) % 3); });
   ByteWriter out;
   of.cache.save(out);
   for (std::size_t size = 0; size < out.bytes().size(); size += 7) {

@@ -1,7 +1,7 @@
-// Blocks as weighted labellings: μ_m = Σ_a α_a·[labelling a].
+// Blocks as weighted vertices: μ_m = Σ_a α_a·[vertex a], labellings where the oracle is exact.
 //
 // With g_a = Δ(a) − <w, ψ(a)> (= M·∂D/∂α_a) and Q_ab = <ψ(a), ψ(b)>, a block's part of the dual is the small
-// quadratic program of optim/simplex_qp.hpp with s = 1/(λM): many steps cost O(labellings) each and touch
+// quadratic program of optim/simplex_qp.hpp with s = 1/(λM): many steps cost O(vertices) each and touch
 // neither inputs nor w.
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "model/clique_scores.hpp"
 #include "optim/simplex_qp.hpp"
 #include "solvers/dual_blocks.hpp"
-#include "state/labelling_cache.hpp"
+#include "state/vertex_cache.hpp"
 
 namespace margrave {
 
@@ -26,9 +26,9 @@ constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap i
 constexpr double same_product = 1e-9;  // two sums of one inner product differ by less, as part of the lengths
 constexpr double inner_accuracy = 1e-3;  // inner steps stop at this part of the first gradient difference
 
-class LabellingBlocks final : public DualBlocks {
+class VertexBlocks final : public DualBlocks {
  public:
-  LabellingBlocks(const Problem& problem, const BcfwOptions& options)
+  VertexBlocks(const Problem& problem, const BcfwOptions& options)
       : problem_(problem), options_(options), gram_(problem.data, problem.arena), cache_(problem.data) {}
 
   void propose(const double* w, std::uint64_t version, bool ask_oracle, BlockWorker& worker,
@@ -42,27 +42,27 @@ class LabellingBlocks final : public DualBlocks {
     worker.potentials.fill(problem_.data, g, w, version);
     worker.potentials.add_loss(g, problem_.objective.loss_scale(g));
     double truth = worker.potentials.score(g, g.labels());
-    LabellingCache::Block b = cache_.block(m);
+    VertexCache::Block b = cache_.block(m);
     double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
     for (std::uint32_t k = 0; k < b.count; ++k)
-      gradient[k] = worker.potentials.score(g, b.labelling(k, g.variables())) - truth;
+      gradient[k] = score(g, worker.potentials, b.vertex(k, g.variables())) - truth;
     step.target.assign(b.weight, b.weight + b.count);
     if (!ask_oracle) {
-      move(b, gradient, LabellingCache::absent, step.target.data());
+      move(b, gradient, VertexCache::absent, step.target.data());
     } else {
       worker.labels.resize(g.variables());
       for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
-        const double hinge =
-            problem_.oracle->argmax(g, worker.potentials, worker.scratch, worker.labels) - truth;
+        const Answer answer = ask(g, worker);
+        const double hinge = answer.score - truth;
         const double gap = hinge - std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
         ++step.oracle_calls;
-        if (call == 0) step.block_gap = std::max(0.0, gap);
+        if (call == 0) step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
         if (gap <= std::max(negligible, block_accuracy * step.block_gap)) break;
-        std::uint32_t vertex = cache_.find(m, worker.labels);
-        if (vertex == LabellingCache::absent) {
-          vertex =
-              cache_.add(m, worker.labels, problem_.objective.loss(g, worker.labels), gram_, worker.gram);
-          if (vertex == LabellingCache::absent) break;
+        std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
+        if (vertex == VertexCache::absent) {
+          vertex = cache_.add(m, worker.labels, worker.fractional, loss(g, worker.labels, worker.fractional),
+                              gram_, worker.gram);
+          if (vertex == VertexCache::absent) break;
           b = cache_.block(m);
           step.target.resize(b.count, 0.0);
           gradient[vertex] = hinge;
@@ -77,7 +77,7 @@ class LabellingBlocks final : public DualBlocks {
   }
 
   void apply(const BlockStep& step, double length) override {
-    const LabellingCache::Block b = cache_.block(step.example);
+    const VertexCache::Block b = cache_.block(step.example);
     double mass = 0;
     for (std::uint32_t k = 0; k < b.count; ++k) {
       const double weight =
@@ -90,19 +90,21 @@ class LabellingBlocks final : public DualBlocks {
 
   void masses(std::size_t m, std::vector<Mass>& out) const override {
     const Topology& top = problem_.data[m].topology();
-    const LabellingCache::Block b = cache_.block(m);
+    const VertexCache::Block b = cache_.block(m);
+    std::vector<std::size_t> cursor(b.fractional != nullptr ? b.count : 0);
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
       const auto first = static_cast<std::ptrdiff_t>(out.size());
       for (std::uint32_t k = 0; k < b.count; ++k) {
         if (b.weight[k] == 0) continue;
-        const auto joint = static_cast<std::uint32_t>(joint_state(top, a, b.labelling(k, top.variables())));
-        const auto known =
-            std::find_if(out.begin() + first, out.end(), [&](const Mass& e) { return e.joint == joint; });
-        if (known == out.end()) {
-          out.push_back({a, joint, b.weight[k]});
-        } else {
-          known->mass += b.weight[k];
-        }
+        visit_clique(top, b, k, a, cursor.data(), [&](std::uint32_t joint, double mass) {
+          const auto known =
+              std::find_if(out.begin() + first, out.end(), [&](const Mass& e) { return e.joint == joint; });
+          if (known == out.end()) {
+            out.push_back({a, joint, b.weight[k] * mass});
+          } else {
+            known->mass += b.weight[k] * mass;
+          }
+        });
       }
     }
   }
@@ -132,24 +134,26 @@ class LabellingBlocks final : public DualBlocks {
     // bits.
     for (std::size_t m = 0; m < cache_.size(); ++m) {
       const FactorGraph g = problem_.data[m];
-      const LabellingCache::Block b = cache_.block(m);
+      const VertexCache::Block b = cache_.block(m);
       for (std::uint32_t k = 0; k < b.count; ++k)
-        b.loss[k] = problem_.objective.loss(g, b.labelling(k, g.variables()));
+        b.loss[k] = loss(g, b.vertex(k, g.variables()).labels, b.vertex(k, g.variables()).fractional);
       check_products(in, m, b);
     }
   }
 
   std::optional<Certificate> certificate() const override {
+    if (!problem_.oracle->exact()) return std::nullopt;
     Labellings c;
     c.atom_begin.push_back(0);
     c.label_begin.push_back(0);
     for (std::size_t m = 0; m < cache_.size(); ++m) {
-      const LabellingCache::Block b = cache_.block(m);
+      const VertexCache::Block b = cache_.block(m);
       const std::size_t variables = problem_.data[m].variables();
       for (std::uint32_t k = 0; k < b.count; ++k) {
         if (b.weight[k] == 0) continue;
         c.weight.push_back(b.weight[k]);
-        c.label.insert(c.label.end(), b.labelling(k, variables), b.labelling(k, variables) + variables);
+        const CachedLabel* labels = b.vertex(k, variables).labels;
+        c.label.insert(c.label.end(), labels, labels + variables);
         c.label_begin.push_back(c.label.size());
       }
       c.atom_begin.push_back(c.weight.size());
@@ -158,12 +162,61 @@ class LabellingBlocks final : public DualBlocks {
   }
 
  private:
+  // The oracle's vertex goes to the worker's labels and fractional masses.
+  Answer ask(const FactorGraph& g, BlockWorker& worker) const {
+    if (!problem_.oracle->exact()) {
+      const Answer answer = problem_.oracle->maximise(g, worker.potentials, worker.scratch, worker.masses);
+      split_masses(g.topology(), worker.masses, worker.labels, worker.fractional);
+      return answer;
+    }
+    const double score = problem_.oracle->argmax(g, worker.potentials, worker.scratch, worker.labels);
+    return {score, score};
+  }
+
+  static double score(const FactorGraph& g, const Potentials& potentials, const VertexView& vertex) {
+    if (vertex.fractional.empty()) return potentials.score(g, vertex.labels);
+    const Topology& top = g.topology();
+    double sum = 0;
+    for_each_mass(top, vertex, [&](std::uint32_t a, std::uint32_t joint, double mass) {
+      sum += mass * potentials.score(top, a, joint);
+    });
+    return sum;
+  }
+
+  template <class Labels>
+  double loss(const FactorGraph& g, const Labels& labels, std::span<const Mass> fractional) const {
+    double sum = problem_.objective.loss(g, labels);
+    const double scale = problem_.objective.loss_scale(g);
+    // Fractional variables come first; their labels stand for nothing.
+    for (std::size_t at = 0; at < fractional.size() && fractional[at].clique < g.variables(); ++at) {
+      const auto i = fractional[at].clique;
+      const double weight = scale * static_cast<double>(g.loss(i));
+      const auto wrong = [&](auto state) { return static_cast<std::int32_t>(state) != g.label(i); };
+      if ((at == 0 || fractional[at - 1].clique != i) && wrong(labels[i])) sum -= weight;
+      if (wrong(fractional[at].joint)) sum += fractional[at].mass * weight;
+    }
+    return sum;
+  }
+
+  // visit(joint, mass) for what vertex k has in clique a. `cursor`: one number per vertex, zero before the
+  // first clique, where there are fractional ones.
+  template <class Visit>
+  static void visit_clique(const Topology& top, const VertexCache::Block& b, std::uint32_t k, std::uint32_t a,
+                           std::size_t* cursor, Visit&& visit) {
+    if (b.fractional == nullptr) {
+      visit(static_cast<std::uint32_t>(joint_state(top, a, b.labels + std::size_t{k} * top.variables())),
+            1.0);
+    } else {
+      cursor[k] = visit_masses(top, b.vertex(k, top.variables()), a, cursor[k], visit);
+    }
+  }
+
   // Steps along wrong products would be wrong without a sign of it, or end in numbers that are not finite.
-  void check_products(const ByteReader& in, std::size_t m, const LabellingCache::Block& b) const {
+  void check_products(const ByteReader& in, std::size_t m, const VertexCache::Block& b) const {
     FeatureGram::Scratch scratch;
     std::vector<double> expected(b.count + 1U), length(b.count);
     for (std::uint32_t k = 0; k < b.count; ++k) {
-      gram_.products(m, b.labelling(k, problem_.data[m].variables()), b.labels, b.count, scratch,
+      gram_.products(m, b.vertex(k, problem_.data[m].variables()), b.vertices(), b.count, scratch,
                      expected.data());
       const double* row = b.gram + std::size_t{k} * b.capacity;
       length[k] = std::sqrt(expected[k]);
@@ -184,14 +237,16 @@ class LabellingBlocks final : public DualBlocks {
       const Topology& top = problem_.data[m].topology();
       std::uint64_t changes = 0;
       // A clique's states are listed before those that cancel are struck out.
-      for (std::size_t a = 0; a < top.cliques(); ++a)
-        changes += std::min(capacity, top.clique_offset[a + 1] - top.clique_offset[a]);
+      for (std::size_t a = 0; a < top.cliques(); ++a) {
+        const std::uint64_t states = top.clique_offset[a + 1] - top.clique_offset[a];
+        changes += problem_.oracle->exact() ? std::min(capacity, states) : states;
+      }
       most_changes_ = std::max<std::size_t>(most_changes_, changes);
     }
   }
 
   // Moves `weight` over the block's labellings; returns the number of steps.
-  std::size_t move(const LabellingCache::Block& b, double* gradient, std::uint32_t vertex,
+  std::size_t move(const VertexCache::Block& b, double* gradient, std::uint32_t vertex,
                    double* weight) const {
     const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), weight, gradient};
     // Labellings without mass do not count as low: the truth,
@@ -209,13 +264,13 @@ class LabellingBlocks final : public DualBlocks {
       case Steps::away:
         return away_steps(qp, options_.inner_steps, tolerance);
       case Steps::plain:
-        return vertex == LabellingCache::absent ? 0 : plain_step(qp, vertex);
+        return vertex == VertexCache::absent ? 0 : plain_step(qp, vertex);
     }
     return 0;
   }
 
   // Brings the scores up to the weights that the steps from step.before to step.target would make.
-  void follow(const FactorGraph& g, std::size_t m, const LabellingCache::Block& b, BlockStep& step,
+  void follow(const FactorGraph& g, std::size_t m, const VertexCache::Block& b, BlockStep& step,
               Potentials& potentials) const {
     merge_changes(g, b, step.before.data(), step);
     const double scale = -problem_.objective.weight_scale();
@@ -224,7 +279,7 @@ class LabellingBlocks final : public DualBlocks {
   }
 
   // The direction from `from` to step.target, clique by clique, into step.local.
-  static void merge_changes(const FactorGraph& g, const LabellingCache::Block& b, const double* from,
+  static void merge_changes(const FactorGraph& g, const VertexCache::Block& b, const double* from,
                             BlockStep& step) {
     const Topology& top = g.topology();
     step.local.clear();
@@ -245,19 +300,20 @@ class LabellingBlocks final : public DualBlocks {
     if (step.moved.empty()) return;
     step.moved.push_back(heaviest);
     step.difference.push_back(-given);
+    if (b.fractional != nullptr) step.cursor.assign(b.count, 0);
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
       const auto first = static_cast<std::ptrdiff_t>(step.local.size());
       for (std::size_t i = 0; i < step.moved.size(); ++i) {
-        const std::uint32_t k = step.moved[i];
-        const double change = step.difference[i];
-        const auto joint = static_cast<std::uint32_t>(joint_state(top, a, b.labelling(k, top.variables())));
-        const auto known = std::find_if(step.local.begin() + first, step.local.end(),
-                                        [&](const LocalChange& c) { return c.joint == joint; });
-        if (known == step.local.end()) {
-          step.local.push_back({a, joint, change});
-        } else {
-          known->coefficient += change;
-        }
+        visit_clique(top, b, step.moved[i], a, step.cursor.data(), [&](std::uint32_t joint, double mass) {
+          const double change = step.difference[i] * mass;
+          const auto known = std::find_if(step.local.begin() + first, step.local.end(),
+                                          [&](const LocalChange& c) { return c.joint == joint; });
+          if (known == step.local.end()) {
+            step.local.push_back({a, joint, change});
+          } else {
+            known->coefficient += change;
+          }
+        });
       }
       // Labellings that agree here cancel out.
       const auto cancelled = [&](const LocalChange& c) {
@@ -269,7 +325,7 @@ class LabellingBlocks final : public DualBlocks {
   }
 
   // The direction step.target − b.weight as changes of w, with its loss and curvature.
-  void describe(const FactorGraph& g, const LabellingCache::Block& b, BlockStep& step) const {
+  void describe(const FactorGraph& g, const VertexCache::Block& b, BlockStep& step) const {
     const Topology& top = g.topology();
     merge_changes(g, b, b.weight, step);
     for (std::size_t i = 0; i < step.moved.size(); ++i) {
@@ -286,14 +342,14 @@ class LabellingBlocks final : public DualBlocks {
   Problem problem_;
   BcfwOptions options_;
   FeatureGram gram_;
-  LabellingCache cache_;
+  VertexCache cache_;
   std::size_t most_labellings_ = 0, most_changes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<DualBlocks> make_labelling_blocks(const Problem& problem, const BcfwOptions& options) {
-  return std::make_unique<LabellingBlocks>(problem, options);
+std::unique_ptr<DualBlocks> make_vertex_blocks(const Problem& problem, const BcfwOptions& options) {
+  return std::make_unique<VertexBlocks>(problem, options);
 }
 
 }  // namespace margrave

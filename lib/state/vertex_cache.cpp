@@ -1,4 +1,4 @@
-#include "state/labelling_cache.hpp"
+#include "state/vertex_cache.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -31,9 +31,30 @@ void check_weights(const ByteReader& in, std::span<const double> weight) {
   if (std::abs(mass - 1) > 1e-6) in.fail("has weights that do not sum to 1");
 }
 
+// Masses as split_masses() leaves them; that they agree with their neighbours is measured where they are
+// used.
+std::vector<Mass> restored_masses(ByteReader& in, const Topology& top) {
+  std::vector<Mass> masses = in.get_array<Mass>();
+  for (std::size_t first = 0; first < masses.size();) {
+    const std::uint32_t a = masses[first].clique;
+    if (a >= top.cliques() || (first > 0 && a <= masses[first - 1].clique))
+      in.fail("has masses of a clique that does not follow");
+    const std::uint64_t states = top.clique_offset[a + 1] - top.clique_offset[a];
+    double total = 0;
+    std::size_t at = first;
+    for (; at < masses.size() && masses[at].clique == a; ++at) {
+      if (masses[at].joint >= states || !(masses[at].mass >= 0)) in.fail("has a mass that is no probability");
+      total += masses[at].mass;
+    }
+    if (!(std::abs(total - 1) <= 1e-6)) in.fail("has masses that do not sum to 1");
+    first = at;
+  }
+  return masses;
+}
+
 }  // namespace
 
-LabellingCache::LabellingCache(const Dataset& data) : blocks_(data.size()) {
+VertexCache::VertexCache(const Dataset& data) : blocks_(data.size()) {
   for (const Template& t : data.templates()) {
     if (t.order() == 1 && t.states[0] > std::numeric_limits<CachedLabel>::max() + 1U)
       throw UsageError("template '" + t.name + "' has more than 65536 states");
@@ -52,7 +73,7 @@ LabellingCache::LabellingCache(const Dataset& data) : blocks_(data.size()) {
   }
 }
 
-LabellingCache::Block LabellingCache::block(std::size_t m) const {
+VertexCache::Block VertexCache::block(std::size_t m) const {
   const Storage& s = blocks_[m];
   auto* numbers = const_cast<double*>(s.numbers.data());  // a block is as mutable as its owner's task
   return {s.count,
@@ -60,10 +81,11 @@ LabellingCache::Block LabellingCache::block(std::size_t m) const {
           numbers,
           numbers + s.capacity,
           numbers + std::size_t{2} * s.capacity,
-          const_cast<CachedLabel*>(s.labels.data())};
+          const_cast<CachedLabel*>(s.labels.data()),
+          s.fractional.empty() ? nullptr : s.fractional.data()};
 }
 
-void LabellingCache::grow(Storage& s, std::uint32_t capacity) {
+void VertexCache::grow(Storage& s, std::uint32_t capacity) {
   Buffer<double> numbers(std::size_t{capacity} * (capacity + 2));
   Buffer<CachedLabel> labels(std::size_t{capacity} * s.variables);
   const double* old_gram = s.numbers.data() + std::size_t{2} * s.capacity;
@@ -76,25 +98,31 @@ void LabellingCache::grow(Storage& s, std::uint32_t capacity) {
   std::copy_n(s.labels.data(), std::size_t{s.count} * s.variables, labels.data());
   s.numbers = std::move(numbers);
   s.labels = std::move(labels);
+  if (!s.fractional.empty()) s.fractional.resize(capacity);
   s.capacity = capacity;
 }
 
-std::uint32_t LabellingCache::find(std::size_t m, std::span<const std::uint32_t> labels) const {
+std::uint32_t VertexCache::find(std::size_t m, std::span<const std::uint32_t> labels,
+                                std::span<const Mass> fractional) const {
   const Storage& s = blocks_[m];
   for (std::uint32_t k = 0; k < s.count; ++k) {
     const CachedLabel* known = s.labels.data() + std::size_t{k} * s.variables;
-    if (std::equal(labels.begin(), labels.end(), known)) return k;
+    if (!std::equal(labels.begin(), labels.end(), known)) continue;
+    const std::span<const Mass> masses = block(m).vertex(k, s.variables).fractional;
+    if (std::equal(fractional.begin(), fractional.end(), masses.begin(), masses.end())) return k;
   }
   return absent;
 }
 
-std::uint32_t LabellingCache::add(std::size_t m, std::span<const std::uint32_t> labels, double loss,
-                                  const FeatureGram& gram, FeatureGram::Scratch& scratch) {
+std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> labels,
+                               std::span<const Mass> fractional, double loss, const FeatureGram& gram,
+                               FeatureGram::Scratch& scratch) {
   Storage& s = blocks_[m];
+  if (!fractional.empty() && s.fractional.empty()) s.fractional.resize(s.capacity);
   const Block b = block(m);
   std::uint32_t at = s.count;
   if (at == s.capacity) {
-    // Labellings are numbered by age: the first unused one is the one unused for longest, or close to it.
+    // Vertices are numbered by age: the first unused one is the one unused for longest, or close to it.
     at = 1;
     while (at < s.count && b.weight[at] != 0) ++at;
     if (at == s.count) return absent;
@@ -104,20 +132,21 @@ std::uint32_t LabellingCache::add(std::size_t m, std::span<const std::uint32_t> 
   CachedLabel* place = b.labels + std::size_t{at} * s.variables;
   std::transform(labels.begin(), labels.end(), place,
                  [](std::uint32_t y) { return static_cast<CachedLabel>(y); });
+  if (!s.fractional.empty()) s.fractional[at].assign(fractional.begin(), fractional.end());
   double* row = b.gram + std::size_t{at} * s.capacity;
-  // The new labelling already stands in the list, so its own square comes out at place `at`; the one number
+  // The new vertex already stands in the list, so its own square comes out at place `at`; the one number
   // that products() writes behind the list is not needed.
   const std::uint32_t known = s.count;
   Buffer<double>& out = scratch.block_out;
   out.reserve(known + 1U);
-  gram.products(m, place, b.labels, known, scratch, out.data());
+  gram.products(m, b.vertex(at, s.variables), b.vertices(), known, scratch, out.data());
   for (std::uint32_t k = 0; k < known; ++k) row[k] = b.gram[std::size_t{k} * s.capacity + at] = out[k];
   b.weight[at] = 0;
   b.loss[at] = loss;
   return at;
 }
 
-void LabellingCache::drop_unused(std::size_t m, std::uint32_t keep) {
+void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   Storage& s = blocks_[m];
   const Block b = block(m);
   std::uint32_t unused = 0;
@@ -138,6 +167,7 @@ void LabellingCache::drop_unused(std::size_t m, std::uint32_t keep) {
     b.loss[to] = b.loss[k];
     std::copy_n(b.labels + std::size_t{k} * s.variables, s.variables,
                 b.labels + std::size_t{to} * s.variables);
+    if (!s.fractional.empty() && to != k) s.fractional[to].swap(s.fractional[k]);
     ++to;
   }
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -147,7 +177,7 @@ void LabellingCache::drop_unused(std::size_t m, std::uint32_t keep) {
   s.count = to;
 }
 
-void LabellingCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
+void VertexCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
     drop_unused(m, keep_unused);
@@ -155,25 +185,31 @@ void LabellingCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) 
   }
 }
 
-std::uint64_t LabellingCache::bytes() const {
+std::uint64_t VertexCache::bytes() const {
   std::uint64_t bytes = blocks_.capacity() * sizeof(Storage);
-  for (const Storage& s : blocks_) bytes += s.numbers.bytes() + s.labels.bytes();
+  for (const Storage& s : blocks_) {
+    bytes += s.numbers.bytes() + s.labels.bytes();
+    for (const auto& masses : s.fractional) bytes += sizeof(masses) + masses.capacity() * sizeof(Mass);
+  }
   return bytes;
 }
 
-void LabellingCache::save(ByteWriter& out) const {
+void VertexCache::save(ByteWriter& out) const {
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     const Block b = block(m);
     out.put(b.capacity);
     out.put_array(std::span<const double>(b.weight, b.count));
     out.put_array(std::span<const double>(b.loss, b.count));
     out.put_array(std::span<const CachedLabel>(b.labels, std::size_t{b.count} * blocks_[m].variables));
+    out.put(b.fractional != nullptr);
+    if (b.fractional != nullptr)
+      for (std::uint32_t k = 0; k < b.count; ++k) out.put_array(std::span<const Mass>(b.fractional[k]));
     for (std::size_t k = 0; k < b.count; ++k)
       out.put_array(std::span<const double>(b.gram + k * b.capacity, b.count));
   }
 }
 
-void LabellingCache::restore(ByteReader& in, const Dataset& data) {
+void VertexCache::restore(ByteReader& in, const Dataset& data) {
   // Rooms are larger than what they hold, so their size cannot be checked one by one; all of them together
   // must be in proportion to the file.
   std::uint64_t room = least_room + most_expansion * std::uint64_t{in.left()};
@@ -197,8 +233,14 @@ void LabellingCache::restore(ByteReader& in, const Dataset& data) {
     if (!std::equal(labels.begin(), labels.begin() + s.variables, s.labels.data()))
       in.fail("does not start at the truth");
     s.count = 0;
+    s.fractional.clear();
     grow(s, capacity);
     s.count = static_cast<std::uint32_t>(n);
+    if (in.get<bool>()) {
+      s.fractional.resize(capacity);
+      for (std::size_t k = 0; k < n; ++k) s.fractional[k] = restored_masses(in, top);
+      if (!s.fractional.front().empty()) in.fail("does not start at the truth");
+    }
     const Block b = block(m);
     std::copy(weight.begin(), weight.end(), b.weight);
     std::copy(loss.begin(), loss.end(), b.loss);

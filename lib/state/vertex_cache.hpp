@@ -1,0 +1,75 @@
+// VertexCache: the dual point of an example-wise solver as a few vertices per example with weights (the plane
+// cache): labellings, and over relaxed oracles fractional vertices of the local polytope too.
+//
+// An example's block holds its vertices a, their weights α_a (≥ 0, summing to 1), losses Δ(a) and the Gram
+// matrix Q_ab = <ψ(a), ψ(b)>. Vertex 0 is the truth (ψ = 0) and is never dropped. A block belongs to the task
+// that visits the example; growth happens between passes (make_room), so that nothing is allocated while
+// tasks run, but for the masses of fractional vertices.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/stream.hpp"
+#include "margrave/dataset.hpp"
+#include "state/feature_gram.hpp"
+
+namespace margrave {
+
+class VertexCache {
+ public:
+  // One example's part, as pointers into its memory.
+  struct Block {
+    std::uint32_t count;
+    std::uint32_t capacity;
+    double* weight;
+    double* loss;
+    double* gram;                         // row-major, `capacity` per row
+    CachedLabel* labels;                  // those of vertex k start at k · variables
+    const std::vector<Mass>* fractional;  // of each vertex; nullptr where all are labellings
+    FeatureGram::Vertices vertices() const { return {labels, fractional}; }
+    VertexView vertex(std::size_t k, std::size_t variables) const { return vertices()(k, variables); }
+  };
+
+  // Starts at the truth. Throws UsageError for variables with more than 65,536 states.
+  explicit VertexCache(const Dataset& data);
+
+  std::size_t size() const { return blocks_.size(); }
+  Block block(std::size_t m) const;
+
+  // Number of the vertex in the block, or `absent`. A vertex is given as split_masses() leaves it.
+  static constexpr std::uint32_t absent = ~0U;
+  std::uint32_t find(std::size_t m, std::span<const std::uint32_t> labels,
+                     std::span<const Mass> fractional = {}) const;
+  // Adds a vertex with weight 0 and returns its number; replaces an unused one where the block is full;
+  // `absent` where that is impossible until make_room() has run.
+  std::uint32_t add(std::size_t m, std::span<const std::uint32_t> labels, std::span<const Mass> fractional,
+                    double loss, const FeatureGram& gram, FeatureGram::Scratch& scratch);
+  // Room for `visits` more vertices in every block, after dropping all but the youngest `keep_unused` of
+  // those without weight.
+  void make_room(std::uint32_t visits, std::uint32_t keep_unused);
+
+  std::uint64_t bytes() const;
+
+  void save(ByteWriter& out) const;
+  // Everything as it was, capacities and Gram matrices included,
+  // so that a resumed run repeats the bits. Throws InputError.
+  void restore(ByteReader& in, const Dataset& data);
+
+ private:
+  struct Storage {
+    Buffer<double> numbers;  // weight, loss, gram
+    Buffer<CachedLabel> labels;
+    std::vector<std::vector<Mass>> fractional;  // `capacity` of them from the first fractional vertex on
+    std::uint32_t count = 0;
+    std::uint32_t capacity = 0;
+    std::uint32_t variables = 0;
+  };
+  static void grow(Storage& s, std::uint32_t capacity);
+  void drop_unused(std::size_t m, std::uint32_t keep);
+  std::vector<Storage> blocks_;
+};
+
+}  // namespace margrave
