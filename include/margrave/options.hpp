@@ -71,6 +71,30 @@ struct BcfwOptions {
   }
 };
 
+/// n-slack cutting planes (Tsochantaridis et al. 2005): a working set of vertices per example, all of them
+/// optimised together each round.
+struct NSlackOptions {
+  double qp_accuracy = 0.1;
+  std::uint32_t qp_passes = 200;
+  std::uint32_t inner_steps = 10;
+  std::uint32_t batch = 32;
+
+  static constexpr std::string_view solver_name = "n-slack";
+  static constexpr auto fields() {
+    using S = NSlackOptions;
+    return std::tuple{
+        Field<S, double>{"qp-accuracy", &S::qp_accuracy,
+                         "gap left within the working sets, as part of the gap that the round began with", 0,
+                         1},
+        Field<S, std::uint32_t>{"qp-passes", &S::qp_passes, "most passes over the working sets per round", 1,
+                                1e6},
+        Field<S, std::uint32_t>{"inner-steps", &S::inner_steps, "steps over cached labellings per visit", 1,
+                                1e6},
+        Field<S, std::uint32_t>{"batch", &S::batch, "examples per frozen weight vector in deterministic mode",
+                                1, 1e6}};
+  }
+};
+
 /// Quadratic entropies of single cliques (lib/objective/entropy.hpp): what --gamma smooths by, clique-wise.
 enum class Entropy : std::uint8_t { gini, otrw };
 /// Which cliques of an example a visit goes through, and in which order.
@@ -176,8 +200,8 @@ struct AutoSolver {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-using SolverOptions =
-    std::variant<AutoSolver, BcfwOptions, SoftBcfwOptions, SoftSdcaOptions, IdalOptions, GdmmOptions>;
+using SolverOptions = std::variant<AutoSolver, BcfwOptions, NSlackOptions, SoftBcfwOptions, SoftSdcaOptions,
+                                   IdalOptions, GdmmOptions>;
 
 /// P(w) = λ/2·|w|² + (1/M)·Σ H_m(w). Give λ or C, not both; λ = 1/(C·M).
 struct TrainOptions {

@@ -122,6 +122,9 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
 struct SolverMaker {
   const Problem& problem;
   std::unique_ptr<Solver> operator()(const BcfwOptions& options) const { return make_bcfw(problem, options); }
+  std::unique_ptr<Solver> operator()(const NSlackOptions& options) const {
+    return make_n_slack(problem, options);
+  }
   std::unique_ptr<Solver> operator()(const SoftBcfwOptions& options) const {
     return make_soft_bcfw(problem, options);
   }

@@ -22,9 +22,9 @@ struct LocalChange {
 // A direction in one block, found against some weights: from the block's point μ to a better one μ'.
 struct BlockStep {
   std::uint32_t example = 0;
-  double loss_change = 0;             // <μ' − μ, Δ>
-  double curvature = 0;               // |ψ(μ') − ψ(μ)|²
-  double block_gap = 0;               // max_y θ(y) − <μ, θ>, where the oracle was asked
+  double loss_change = 0;  // <μ' − μ, Δ>
+  double curvature = 0;    // |ψ(μ') − ψ(μ)|²
+  double block_gap = 0;  // bound of <μ', θ> − <μ, θ> over all μ', or over what is cached on cached visits
   std::vector<CliqueChange> changes;  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ))
   std::vector<double> target;         // weights of the labellings at μ'
   std::vector<double> before;         // the same before the last steps
@@ -50,12 +50,16 @@ struct BlockWorker {
   BlockStep step;  // asynchronous mode
 };
 
+// What a visit of an example does: asks the oracle and steps; asks the oracle and only keeps its vertex;
+// steps over what is cached.
+enum class Visit : std::uint8_t { oracle, collect, cached };
+
 class DualBlocks : public DualPoint {
  public:
   // Fills `step` for its example against weights `w` (named `version`, see
-  // Potentials::fill); asks the oracle or only moves over what is cached. Touches
-  // only that example's block: many threads may work on different examples.
-  virtual void propose(const double* w, std::uint64_t version, bool ask_oracle, BlockWorker& worker,
+  // Potentials::fill). Touches only that example's block: many threads may
+  // work on different examples.
+  virtual void propose(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
                        BlockStep& step) = 0;
   // μ += length·(μ' − μ), 0 < length ≤ 1.
   virtual void apply(const BlockStep& step, double length) = 0;

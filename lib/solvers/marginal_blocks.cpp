@@ -20,14 +20,14 @@ class MarginalBlocks final : public DualBlocks {
     store_.start_at_truth(problem.data);
   }
 
-  void propose(const double* w, std::uint64_t version, bool ask_oracle, BlockWorker& worker,
+  void propose(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
                BlockStep& step) override {
     const FactorGraph g = problem_.data[step.example];
     const Topology& top = g.topology();
     const auto mu = store_[step.example];
     step.changes.clear();
     step.loss_change = step.curvature = step.block_gap = 0;
-    if (!ask_oracle) return;
+    if (visit != Visit::oracle) return;
     worker.potentials.fill(problem_.data, g, w, version);
     const double truth = worker.potentials.score(g, g.labels());
     worker.potentials.add_loss(g, problem_.objective.loss_scale(g));

@@ -77,6 +77,7 @@ class Solver {
 };
 
 std::unique_ptr<Solver> make_bcfw(const Problem& problem, const BcfwOptions& options);
+std::unique_ptr<Solver> make_n_slack(const Problem& problem, const NSlackOptions& options);
 std::unique_ptr<Solver> make_soft_bcfw(const Problem& problem, const SoftBcfwOptions& options);
 std::unique_ptr<Solver> make_soft_sdca(const Problem& problem, const SoftSdcaOptions& options);
 std::unique_ptr<Solver> make_idal(const Problem& problem, const IdalOptions& options);

@@ -31,7 +31,7 @@ class VertexBlocks final : public DualBlocks {
   VertexBlocks(const Problem& problem, const BcfwOptions& options)
       : problem_(problem), options_(options), gram_(problem.data, problem.arena), cache_(problem.data) {}
 
-  void propose(const double* w, std::uint64_t version, bool ask_oracle, BlockWorker& worker,
+  void propose(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
                BlockStep& step) override {
     const std::size_t m = step.example;
     const FactorGraph g = problem_.data[m];
@@ -47,17 +47,23 @@ class VertexBlocks final : public DualBlocks {
     for (std::uint32_t k = 0; k < b.count; ++k)
       gradient[k] = score(g, worker.potentials, b.vertex(k, g.variables())) - truth;
     step.target.assign(b.weight, b.weight + b.count);
-    if (!ask_oracle) {
+    if (visit == Visit::cached) {
+      const double mean = std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
+      step.block_gap = std::max(0.0, *std::max_element(gradient, gradient + b.count) - mean);
       move(b, gradient, VertexCache::absent, step.target.data());
     } else {
       worker.labels.resize(g.variables());
+      double first_gap = 0;
       for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
         const Answer answer = ask(g, worker);
         const double hinge = answer.score - truth;
         const double gap = hinge - std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
         ++step.oracle_calls;
-        if (call == 0) step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
-        if (gap <= std::max(negligible, block_accuracy * step.block_gap)) break;
+        if (call == 0) {
+          first_gap = gap;
+          step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
+        }
+        if (gap <= std::max(negligible, block_accuracy * first_gap)) break;
         std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
         if (vertex == VertexCache::absent) {
           vertex = cache_.add(m, worker.labels, worker.fractional, loss(g, worker.labels, worker.fractional),
@@ -67,6 +73,7 @@ class VertexBlocks final : public DualBlocks {
           step.target.resize(b.count, 0.0);
           gradient[vertex] = hinge;
         }
+        if (visit == Visit::collect) break;
         step.before.assign(step.target.begin(), step.target.end());
         if (move(b, gradient, vertex, step.target.data()) == 0 || call + 1 == options_.calls_per_visit) break;
         follow(g, m, b, step, worker.potentials);

@@ -70,7 +70,9 @@ TEST(Allocation, AnEpochAllocatesNothingAfterWarmUp) {
     SCOPED_TRACE(set.name);
     Arena arena(1);
     const Problem problem{data, objective, oracle.get(), arena};
-    const auto solver = make_bcfw(problem, std::get<BcfwOptions>(set.options.solver));
+    const auto* bcfw = std::get_if<BcfwOptions>(&set.options.solver);
+    const auto solver = bcfw != nullptr ? make_bcfw(problem, *bcfw)
+                                        : make_n_slack(problem, std::get<NSlackOptions>(set.options.solver));
     GoOn control;
     const auto allocated = [&](int epochs) {
       std::uint64_t count = 0;

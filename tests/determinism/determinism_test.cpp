@@ -71,8 +71,9 @@ TEST(Checkpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
   const ScratchFolder folder;
   const Dataset data = many_chains();
   for (const OptionSet& set : deterministic_sets()) {
-    const auto& solver = std::get<BcfwOptions>(set.options.solver);
-    if (solver.batch == 1 || solver.averaging != solver.gap_sampling) continue;  // enough of them
+    const auto* bcfw = std::get_if<BcfwOptions>(&set.options.solver);
+    if (bcfw != nullptr && (bcfw->batch == 1 || bcfw->averaging != bcfw->gap_sampling))
+      continue;  // enough of them
     SCOPED_TRACE(set.name);
     TrainOptions options = few_epochs(set.options);
     const std::string wanted = model_bytes(train(data, options), folder);

@@ -1,4 +1,5 @@
-// Every way to run bcfw and the clique-wise solvers: what the agreement and determinism tests go through.
+// Every way to run bcfw, n-slack and the clique-wise solvers: what the agreement and determinism tests go
+// through.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,30 @@ struct OptionSet {
   TrainOptions options;  // solver, mode and threads set
 };
 
-// Steps × representation × gap sampling × averaging × batch 1, 4, 32 in deterministic mode; without batches,
-// on two threads, in asynchronous mode.
+// Batch 1, 32; a rough and a close solution of the quadratic program; and asynchronous.
+inline std::vector<OptionSet> n_slack_option_sets() {
+  std::vector<OptionSet> sets;
+  OptionSet set;
+  set.options.threads = 1;
+  NSlackOptions solver;
+  for (const std::uint32_t batch : {1U, 32U}) {
+    for (const double accuracy : {0.5, 1e-3}) {
+      solver.batch = batch;
+      solver.qp_accuracy = accuracy;
+      set.name = "n-slack, batch " + std::to_string(batch) + (accuracy == 0.5 ? ", rough" : ", close");
+      set.options.solver = solver;
+      sets.push_back(set);
+    }
+  }
+  set.name = "n-slack, async";
+  set.options.mode = Mode::async;
+  set.options.threads = 2;
+  sets.push_back(set);
+  return sets;
+}
+
+// bcfw: steps × representation × gap sampling × averaging × batch 1, 4, 32 in deterministic mode; without
+// batches, on two threads, in asynchronous mode. And n-slack.
 inline std::vector<OptionSet> all_option_sets() {
   struct Kind {
     const char* name;
@@ -53,6 +76,7 @@ inline std::vector<OptionSet> all_option_sets() {
       }
     }
   }
+  for (OptionSet& set : n_slack_option_sets()) sets.push_back(std::move(set));
   return sets;
 }
 

@@ -1,0 +1,131 @@
+#include "solvers/block_ascent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace margrave {
+
+namespace {
+
+constexpr std::size_t async_block = 8;  // visits per refresh of a worker's copy of w
+
+}  // namespace
+
+BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch)
+    : problem_(problem),
+      blocks_(std::move(blocks)),
+      weights_(problem.data.templates()),
+      gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
+      workers_(static_cast<std::size_t>(problem.arena.threads())),
+      steps_(std::min(batch, problem.data.size())) {}
+
+void BlockAscent::make_room(std::uint32_t visits) {
+  blocks_->make_room(visits);
+  for (BlockStep& step : steps_) blocks_->reserve_step(step);
+  for (BlockWorker& worker : workers_) {
+    blocks_->reserve_worker(worker);
+    blocks_->reserve_step(worker.step);
+  }
+}
+
+BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
+  problem_.arena.for_each_block(examples.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
+    for (std::size_t k = begin; k < end; ++k) {
+      steps_[k].example = examples[k];
+      blocks_->propose(weights_.data(), weights_.version(), kind, workers_[static_cast<std::size_t>(worker)],
+                       steps_[k]);
+    }
+  });
+  Result result;
+  for (std::size_t k = 0; k < examples.size(); ++k) {
+    const BlockStep& step = steps_[k];
+    const double slope =
+        step.changes.empty() ? 0 : step.loss_change + weights_.product(problem_.data, step.changes);
+    result.gain +=
+        take(step, kind, slope, [&](double scale) { weights_.commit(problem_.data, step.changes, scale); });
+    result.gap += step.block_gap;
+  }
+  return result;
+}
+
+BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> examples, Visit kind) {
+  std::vector<Result> results(workers_.size());
+  problem_.arena.for_each_block(
+      examples.size(), async_block, [&](std::size_t begin, std::size_t end, int index) {
+        BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
+        Result& result = results[static_cast<std::size_t>(index)];
+        BlockStep& step = worker.step;
+        weights_.refresh(worker.replica.reserve(weights_.size()));
+        ++worker.replica_version;
+        for (std::size_t k = begin; k < end; ++k) {
+          step.example = examples[k];
+          blocks_->propose(worker.replica.data(), worker.replica_version, kind, worker, step);
+          const double slope = step.changes.empty()
+                                   ? 0
+                                   : step.loss_change + weights_.product_async(problem_.data, step.changes);
+          result.gain += take(step, kind, slope, [&](double scale) {
+            weights_.commit_async(problem_.data, step.changes, scale);
+          });
+          result.gap += step.block_gap;
+        }
+      });
+  Result sum;
+  for (const Result& r : results) {
+    sum.gain += r.gain;
+    sum.gap += r.gap;
+  }
+  return sum;
+}
+
+// The exact line search and the change; returns the gain in M·D.
+template <class Commit>
+double BlockAscent::take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes) {
+  if (kind != Visit::cached) gap_[step.example] = step.block_gap;
+  if (!(slope > 0)) return 0;
+  const double scale = problem_.objective.weight_scale();
+  const double curvature = scale * std::max(0.0, step.curvature);
+  const double length = curvature <= slope ? 1.0 : slope / curvature;
+  commit_changes(-scale * length);
+  blocks_->apply(step, length);
+  const double gain = length * (slope - length * curvature / 2);
+  gap_[step.example] = std::max(0.0, gap_[step.example] - gain);
+  return gain;
+}
+
+std::uint64_t BlockAscent::oracle_calls() const {
+  std::uint64_t calls = earlier_oracle_calls_;
+  for (const BlockStep& step : steps_) calls += step.oracle_calls;
+  for (const BlockWorker& worker : workers_) calls += worker.step.oracle_calls;
+  return calls;
+}
+
+std::uint64_t BlockAscent::bytes() const {
+  return blocks_->bytes() + weights_.bytes() + gap_.size() * sizeof(double);
+}
+
+void BlockAscent::save(ByteWriter& out) const {
+  blocks_->save(out);
+  out.put_array(weights_.span());
+  out.put_array(std::span<const double>(gap_));
+  out.put(oracle_calls());
+}
+
+void BlockAscent::restore(ByteReader& in) {
+  blocks_->restore(in);
+  const auto w = in.get_array<double>();
+  const auto gap = in.get_array<double>();
+  if (w.size() != weights_.size() || gap.size() != gap_.size())
+    in.fail("does not fit the data or the options");
+  if (!std::all_of(w.begin(), w.end(), [](double x) { return std::isfinite(x); }))
+    in.fail("holds a weight that is not a finite number");
+  // Infinite before the first visit.
+  if (!std::all_of(gap.begin(), gap.end(), [](double g) { return g >= 0; }))
+    in.fail("holds a block's gap that is no gap");
+  weights_.assign(w);
+  gap_ = gap;
+  earlier_oracle_calls_ = in.get<std::uint64_t>();
+}
+
+}  // namespace margrave

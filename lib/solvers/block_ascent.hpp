@@ -1,0 +1,67 @@
+// BlockAscent: what example-wise dual solvers do in the end. Proposals for a batch of examples against frozen
+// w, in parallel; then, one after the other and against the current w, an exact line search on D along each
+// and the change of w:
+//
+//     length = clip01( <μ'−μ, θ> ÷ (|ψ(μ')−ψ(μ)|²/(λM)) )        w += length/(λM)·(ψ(μ') − ψ(μ))
+//
+// so that D never falls, and a direction found at stale weights gets a shorter step or none. Asynchronously,
+// every task reads a private copy of w, refreshed by relaxed loads, and adds to w atomically; an example's
+// block belongs to the one task that visits it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/stream.hpp"
+#include "solvers/dual_blocks.hpp"
+#include "solvers/solver.hpp"
+#include "state/weight_store.hpp"
+
+namespace margrave {
+
+class BlockAscent {
+ public:
+  // What a run of visits came to, in M·D and in sums over the visits.
+  struct Result {
+    double gain = 0;
+    double gap = 0;  // of the blocks before their steps: to the oracle's vertex, or among what is cached
+  };
+
+  BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch);
+
+  // Room for so many visits with the oracle before the next call; nothing is allocated in between.
+  void make_room(std::uint32_t visits);
+  // Most visits that visit() takes at once, each of another example.
+  std::size_t batch() const { return steps_.size(); }
+  Result visit(std::span<const std::uint32_t> examples, Visit kind);
+  // Any number of visits, each of another example; sums depend on the timing.
+  Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
+
+  DualBlocks& blocks() { return *blocks_; }
+  const DualBlocks& blocks() const { return *blocks_; }
+  WeightStore& weights() { return weights_; }
+  const WeightStore& weights() const { return weights_; }
+  // Block gaps when the oracle was last asked, less what was gained since; infinite before the first time.
+  std::span<const double> gaps() const { return gap_; }
+  std::uint64_t oracle_calls() const;
+  std::uint64_t bytes() const;
+
+  void save(ByteWriter& out) const;
+  void restore(ByteReader& in);
+
+ private:
+  template <class Commit>
+  double take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes);
+
+  Problem problem_;
+  std::unique_ptr<DualBlocks> blocks_;
+  WeightStore weights_;
+  std::vector<double> gap_;
+  std::vector<BlockWorker> workers_;
+  std::vector<BlockStep> steps_;
+  std::uint64_t earlier_oracle_calls_ = 0;  // before a resumed run started
+};
+
+}  // namespace margrave
