@@ -18,7 +18,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/margrave-config.cmake.in
 # Before 1.0 a new minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/margrave-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/margrave-config.cmake ${PROJECT_BINARY_DIR}/margrave-config-version.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindSleef.cmake DESTINATION ${package_dir})
+              ${CMAKE_CURRENT_LIST_DIR}/FindSleef.cmake ${CMAKE_CURRENT_LIST_DIR}/FindClp.cmake DESTINATION ${package_dir})
 
 # pkg-config: relative to the file itself, so that an installed tree can be moved. What a static margrave needs in
 # turn is listed for everybody (Libs, not Libs.private), because plain `pkg-config --libs` is what people type.
@@ -28,7 +28,7 @@ set(pc_requires "")
 set(pc_libs "")
 if(NOT BUILD_SHARED_LIBS)
   set(pc_requires "tbb, fmt, zlib")
-  set(pc_libs "-lsleef -pthread")
+  set(pc_libs "-lsleef -lClp -lCoinUtils -pthread")
 endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/margrave.pc.in ${PROJECT_BINARY_DIR}/margrave.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/margrave.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -15,7 +15,7 @@ namespace margrave {
 enum class Loss : std::uint8_t { hinge, log };
 enum class Hamming : std::uint8_t { normalized, sum };
 enum class Regularizer : std::uint8_t { l2, l1 };
-enum class Inference : std::uint8_t { automatic, exact, lp, msd };
+enum class Inference : std::uint8_t { automatic, exact, lp, msd, roof_dual };
 enum class Mode : std::uint8_t { deterministic, async };
 
 /// A named member of an options struct. `low` and `high`

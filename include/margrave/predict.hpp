@@ -15,10 +15,12 @@ namespace margrave {
 /// How predict() works.
 struct PredictOptions {
   /// automatic: exact where the graphs allow it, else msd (max-sum diffusion), which labels any graph and
-  /// proves most labellings of easy ones optimal. lp is not available.
+  /// proves most labellings of easy ones optimal. roof_dual solves the same LP relaxation of graphs with
+  /// two states and pairs only by one maximum flow, lp that of any graph by the simplex method.
   Inference inference = Inference::automatic;
-  bool marginals = false;   ///< exact inference only
-  std::uint32_t nbest = 1;  ///< > 1 needs chains and exact inference
+  bool marginals = false;     ///< exact inference only
+  std::uint32_t nbest = 1;    ///< > 1 needs chains and exact inference
+  std::uint32_t tighten = 0;  ///< msd: rounds of triplet clusters where a labelling is not proven
   int threads = 0;
 };
 
@@ -30,6 +32,7 @@ struct Prediction {
   std::vector<Scored> best;            ///< best first
   double bound = 0;                    ///< no labelling scores more, up to rounding
   bool proven = false;                 ///< the first labelling reaches the bound: it is a best one
+  std::uint32_t persistent = 0;        ///< variables known to have the label of a best labelling
   std::vector<double> node_marginals;  ///< states of variable 0, then 1, …; empty unless asked for
 };
 

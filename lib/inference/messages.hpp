@@ -56,6 +56,10 @@ struct DiffusionOptions {
 double message_bound(const Topology& top, const Potentials& potentials, const double* delta, Scratch& scratch,
                      double inverse_temperature = hard_maximum);
 
+// The same at K = ∞ for binary pairwise graphs, without scratch and without the calls a clique that the
+// general form takes.
+double message_bound_binary(const Topology& top, const Potentials& potentials, const double* delta);
+
 // All messages into one variable at once (002 eq. 11):
 //
 //     γ_c(y_i) = max_{y_c \ y_i} [ θ_c − Σ_{j∈c, j≠i} δ_cj ]

@@ -143,6 +143,27 @@ class BinaryRule {
 
 }  // namespace
 
+double message_bound_binary(const Topology& top, const Potentials& potentials, const double* delta) {
+  CompensatedSum sum;
+  for (std::size_t i = 0; i < top.variables(); ++i) {
+    const double* row = potentials.node(i);
+    double value[2] = {row[0], row[1]};
+    for (const std::uint32_t entry : top.messages_of(i)) {
+      value[0] += delta[2 * entry];
+      value[1] += delta[2 * entry + 1];
+    }
+    sum.add(std::max(value[0], value[1]));
+  }
+  for (std::size_t c = 0; c < top.factors(); ++c) {
+    const double* lower = potentials.table(c);
+    const double* upper = lower + padded(2);
+    const double* own = delta + 4 * c;
+    sum.add(std::max(std::max(lower[0] - own[2], lower[1] - own[3]) - own[0],
+                     std::max(upper[0] - own[2], upper[1] - own[3]) - own[1]));
+  }
+  return sum.value();
+}
+
 bool diffuse_binary(const Topology& top, const MessagePlan& plan, const Potentials& potentials, double* delta,
                     const DiffusionOptions& options, Arena* arena, Scratch& scratch, double& bound) {
   BinaryRule rule(top, plan, arena, scratch);

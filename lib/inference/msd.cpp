@@ -40,6 +40,16 @@ class MsdOracle final : public Oracle {
                std::span<std::uint32_t> labels) const override {
     return run(graph, potentials, nullptr, {&scratch, 1}, labels);
   }
+  // Of the sweeps with max: theirs never raise the bound.
+  double messages(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                  double* delta) const override {
+    const Topology& top = graph.topology();
+    scratch.labels.resize(top.variables());
+    std::fill_n(delta, top.message_cells(), 0.0);
+    Run run{top, plans_[graph.topology_index()], potentials, nullptr, {&scratch, 1}, scratch.labels, delta};
+    descend(run, options_.sweeps);
+    return run.answer.bound;
+  }
   bool large(const FactorGraph& graph) const override {
     return graph.topology().cells() > options_.large_cells;
   }

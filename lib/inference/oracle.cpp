@@ -26,6 +26,11 @@ double Oracle::bound(const FactorGraph& graph, const Potentials& potentials, Scr
   return solve(graph, potentials, scratch, scratch.labels).bound;
 }
 
+double Oracle::messages(const FactorGraph& /*graph*/, const Potentials& /*potentials*/, Scratch& /*scratch*/,
+                        double* /*delta*/) const {
+  throw UsageError("the oracle '" + std::string(name()) + "' has no messages");
+}
+
 bool Oracle::large(const FactorGraph& /*graph*/) const { return false; }
 
 Answer Oracle::solve_large(const FactorGraph& graph, const Potentials& potentials, Arena& /*arena*/,

@@ -45,6 +45,7 @@ struct ScoredLabelling {
 // The score of what an oracle found beside an upper bound on the score of everything it searched among.
 struct Answer {
   double score = 0, bound = 0;
+  std::uint32_t persistent = 0;  // variables of the labelling that are known to be so in a best one
   // Whether what was found is a best one, up to rounding.
   bool proven() const { return score >= bound - 1e-9 * std::max(1.0, std::abs(bound)); }
 };
@@ -74,6 +75,10 @@ class Oracle {
                           std::vector<Mass>& masses) const;
   // The bound alone.
   virtual double bound(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch) const;
+  // The bound with what proves it: messages δ (inference/messages.hpp; Topology::message_offset) whose bound
+  // it is. Throws UsageError where the oracle has none, as those that search among labellings.
+  virtual double messages(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                          double* delta) const;
   // Whether a single graph is work enough for all threads, and solve() on all of them: the same bits at any
   // number of threads. Not to be called from within another of the arena's blocks. One scratch per thread.
   virtual bool large(const FactorGraph& graph) const;
@@ -110,8 +115,19 @@ struct MsdOptions {
   // K of soft-max sweeps that follow where max stalls unproven (more than two states only); infinity: none.
   double inverse_temperature = std::numeric_limits<double>::infinity();
   std::uint64_t large_cells = 20000;  // joint states from which one graph takes all threads
+  std::uint32_t tighten = 0;          // rounds of triplet clusters where the labelling is not proven
 };
 std::unique_ptr<Oracle> make_msd_oracle(const Dataset& data, const MsdOptions& options = {});
+
+// The maximum of the LP relaxation itself, at a vertex of the local polytope; the labelling is rounded from
+// it. Not exact; proven() says where it was.
+//
+// Roof duality: one maximum flow. Throws UsageError with the first example unless every variable has two
+// states and every factor two variables. Best labellings with all persistent labels exist; models whose pairs
+// are submodular, or become so when variables are flipped, are solved exactly.
+std::unique_ptr<Oracle> make_roof_dual_oracle(const Dataset& data);
+// The simplex method, for any graph.
+std::unique_ptr<Oracle> make_lp_oracle(const Dataset& data);
 
 // The cheapest exact oracle for each shape in the dataset;
 // throws UsageError with the reason where there is none.

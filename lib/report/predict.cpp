@@ -3,6 +3,7 @@
 
 #include "inference/oracle.hpp"
 #include "inference/potentials.hpp"
+#include "inference/relaxed.hpp"
 #include "margrave/error.hpp"
 #include "parallel/arena.hpp"
 
@@ -21,6 +22,8 @@ void keep(const Answer& answer, std::vector<std::uint32_t> labels, Prediction& o
   out.best.push_back({answer.score, std::move(labels)});
   out.bound = answer.bound;
   out.proven = answer.proven();
+  out.persistent =
+      out.proven ? static_cast<std::uint32_t>(out.best.front().labels.size()) : answer.persistent;
 }
 
 void predict_one(const Model& model, const Dataset& data, std::size_t m, const Oracle& oracle,
@@ -32,6 +35,7 @@ void predict_one(const Model& model, const Dataset& data, std::size_t m, const O
       out.best.push_back({found.score, std::move(found.labels)});
     out.bound = out.best.front().score;
     out.proven = oracle.exact();
+    out.persistent = oracle.exact() ? static_cast<std::uint32_t>(graph.variables()) : 0;
   } else {
     std::vector<std::uint32_t> labels(graph.variables());
     const Answer answer = oracle.solve(graph, worker.potentials, worker.scratch, labels);
@@ -65,20 +69,19 @@ void predict_large(const Model& model, const Dataset& data, const std::vector<st
 }
 
 std::unique_ptr<Oracle> make_oracle(const Dataset& data, const PredictOptions& options) {
-  if (options.inference == Inference::lp)
-    throw UsageError("prediction has no --inference lp: use exact, msd or auto");
   const bool exact_only = options.marginals || options.nbest > 1;
-  if (options.inference == Inference::msd) {
+  const MsdOptions diffusion{.tighten = options.tighten};
+  if (is_relaxed(options.inference)) {
     if (exact_only)
       throw UsageError(
-          "--marginals and --nbest need exact inference: --inference msd finds one labelling and a bound");
-    return make_msd_oracle(data);
+          "--marginals and --nbest need exact inference: a relaxation finds one labelling and a bound");
+    return make_relaxed_oracle(data, options.inference, diffusion);
   }
   if (options.inference == Inference::exact || exact_only) return make_exact_oracle(data);
   try {
     return make_exact_oracle(data);
   } catch (const UsageError&) {  // no exact oracle for these graphs
-    return make_msd_oracle(data);
+    return make_relaxed_oracle(data, Inference::msd, diffusion);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "inference/oracle.hpp"
+#include "inference/relaxed.hpp"
 #include "margrave/error.hpp"
 #include "objective/gap_evaluator.hpp"
 #include "report/checkpoint.hpp"
@@ -45,26 +46,6 @@ bool all_forests(const Dataset& data) {
   for (std::size_t t = 0; t < data.topologies(); ++t)
     if (data.topology(t).structure == Structure::general) return false;
   return true;
-}
-
-// The exact oracle of the example-wise solvers; clique-wise ones use it where the relaxation is tight.
-std::unique_ptr<Oracle> make_oracle(const Dataset& data, const TrainOptions& options) {
-  if (options.inference == Inference::lp)
-    throw UsageError("this version has no LP oracle: use --inference exact or msd");
-  if (!clique_wise(options.solver)) {
-    if (options.inference == Inference::msd)
-      throw UsageError(
-          "solver '" + std::string(solver_name(options.solver)) +
-          "' needs an exact oracle; --inference msd goes with a clique-wise one, say --solver idal");
-    return make_exact_oracle(data);
-  }
-  if (options.inference == Inference::msd) return nullptr;
-  if (all_forests(data)) return make_exact_oracle(data);
-  if (options.inference == Inference::exact)
-    throw UsageError("solver '" + std::string(solver_name(options.solver)) +
-                     "' bounds the LP-relaxed hinge, which is not the exact one on graphs with cycles: leave "
-                     "--inference exact out, or use --solver bcfw");
-  return nullptr;
 }
 
 struct Chosen {
@@ -106,9 +87,9 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
     options.solver = IdalOptions{};
     return {options, "independent variables: every one is a block of its own for clique-wise steps"};
   }
-  if (options.inference == Inference::msd) {
+  if (is_relaxed(options.inference)) {
     options.solver = IdalOptions{};
-    return {options, "--inference msd: the LP-relaxed problem by clique-wise steps"};
+    return {options, "a relaxation was asked for: the LP-relaxed problem by clique-wise steps"};
   }
   if (options.inference != Inference::exact && !has_exact_oracle(data)) {
     options.solver = IdalOptions{};
@@ -116,6 +97,55 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
   }
   options.solver = BcfwOptions{};
   return {options, "hinge loss with an exact max-oracle: block-coordinate Frank-Wolfe"};
+}
+
+// Roof duality bounds a graph of up to so many variables sooner than the evaluator's diffusion, and better.
+constexpr std::size_t roof_dual_variables = 64;
+
+bool small(const Dataset& data) {
+  for (std::size_t t = 0; t < data.topologies(); ++t)
+    if (data.topology(t).variables() > roof_dual_variables) return false;
+  return true;
+}
+
+// Clique-wise solvers have no use for an oracle but as the evaluator's upper bound; without one it diffuses
+// the solver's own messages.
+std::unique_ptr<Oracle> make_bounding_oracle(const Dataset& data, const TrainOptions& options) {
+  const bool smooth = options.loss == Loss::log || options.gamma != 0;
+  const std::string name(solver_name(options.solver));
+  switch (options.inference) {
+    case Inference::msd:
+      return nullptr;
+    case Inference::lp:
+    case Inference::roof_dual:
+      if (smooth)
+        throw UsageError("solver '" + name +
+                         "' bounds a smooth loss by its own messages: leave --inference out");
+      return make_relaxed_oracle(data, options.inference);
+    case Inference::exact:
+      if (!all_forests(data))
+        throw UsageError("solver '" + name +
+                         "' bounds the LP-relaxed hinge, which is not the exact one on graphs with cycles: "
+                         "leave --inference exact out, or use --solver bcfw");
+      return make_exact_oracle(data);
+    case Inference::automatic:
+      break;
+  }
+  if (all_forests(data)) return make_exact_oracle(data);
+  if (!smooth && binary_pairwise(data) && small(data)) return make_roof_dual_oracle(data);
+  return nullptr;
+}
+
+// The oracle of the solver and of the evaluator.
+std::unique_ptr<Oracle> make_oracle(const Dataset& data, Chosen& chosen) {
+  const TrainOptions& options = chosen.options;
+  if (clique_wise(options.solver)) return make_bounding_oracle(data, options);
+  if (is_relaxed(options.inference)) return make_relaxed_oracle(data, options.inference);
+  if (options.inference == Inference::exact || has_exact_oracle(data)) return make_exact_oracle(data);
+  auto oracle = make_relaxed_oracle(data, Inference::automatic);
+  chosen.reason +=
+      "; no exact oracle fits these graphs: the LP-relaxed problem by " + std::string(oracle->name());
+  return oracle;
 }
 
 // One line per solver; the compiler misses what is not here.
@@ -167,14 +197,14 @@ void require_own_weights(const std::string& file, const Dataset& data, const Sol
 
 TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& hooks) {
   validate(given);
-  const Chosen chosen = choose_solver(data, given);
+  Chosen chosen = choose_solver(data, given);
   const TrainOptions& options = chosen.options;
   const Objective objective = make_objective(data, options);
   if (!data.fully_labelled())
     throw UsageError(
         "some variables have no label; training needs them all (--drop-unlabelled leaves such variables "
         "out)");
-  const auto oracle = make_oracle(data, options);
+  const auto oracle = make_oracle(data, chosen);
   Arena arena(options.threads);
   const Problem problem{data, objective, oracle.get(), arena, options.mode, options.seed};
   GapEvaluator evaluator(data, objective, oracle.get(), arena, entropy_of(options.solver));

@@ -7,6 +7,7 @@
 
 #include "inference/oracle.hpp"
 #include "inference/random_graphs.hpp"
+#include "inference/relaxations.hpp"
 
 namespace {
 std::atomic<std::size_t> allocations{0};
@@ -83,6 +84,27 @@ TEST(Msd, AllocatesNothingAfterWarmUp) {
         potentials.fill(problem.data, problem.data[m], problem.weights.data(), 1);
         oracle->solve(problem.data[m], potentials, scratch, labels);
       }
+    };
+    pass();
+    const std::size_t before = allocations;
+    pass();
+    EXPECT_EQ(allocations, before);
+  }
+}
+
+TEST(RoofDual, AllocatesNothingAfterWarmUp) {
+  for (const Couplings couplings : {Couplings::any, Couplings::submodular}) {
+    Random random(63, static_cast<std::uint64_t>(couplings));
+    Scored scored = random_binary(random, 20, couplings);
+    const auto oracle = make_roof_dual_oracle(scored.data);
+    std::vector<std::uint32_t> labels(scored.top().variables());
+    std::vector<double> delta(scored.top().message_cells() + 1);
+    std::vector<Mass> masses;
+    const auto pass = [&] {
+      oracle->solve(scored.graph(), scored.potentials, scored.scratch, labels);
+      oracle->maximise(scored.graph(), scored.potentials, scored.scratch, masses);
+      oracle->messages(scored.graph(), scored.potentials, scored.scratch, delta.data());
+      oracle->bound(scored.graph(), scored.potentials, scored.scratch);
     };
     pass();
     const std::size_t before = allocations;

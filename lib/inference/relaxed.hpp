@@ -1,0 +1,22 @@
+// Which relaxation an --inference stands for.
+#pragma once
+
+#include <memory>
+
+#include "inference/oracle.hpp"
+#include "margrave/options.hpp"
+
+namespace margrave {
+
+// Whether every variable has two states and every factor two variables: what roof duality takes.
+bool binary_pairwise(const Dataset& data);
+
+inline bool is_relaxed(Inference inference) {
+  return inference == Inference::lp || inference == Inference::msd || inference == Inference::roof_dual;
+}
+
+// lp, msd or roof_dual, or UsageError with the reason; automatic: roof_dual where it fits, else lp.
+std::unique_ptr<Oracle> make_relaxed_oracle(const Dataset& data, Inference inference,
+                                            const MsdOptions& options = {});
+
+}  // namespace margrave
