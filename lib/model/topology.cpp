@@ -159,4 +159,10 @@ void check_input_fits(const Template& t, std::uint32_t input, std::span<const Da
   throw UsageError("an input vector has an unknown kind");
 }
 
+bool all_forests(const Dataset& data) {
+  for (std::size_t t = 0; t < data.topologies(); ++t)
+    if (data.topology(t).structure == Structure::general) return false;
+  return true;
+}
+
 }  // namespace margrave

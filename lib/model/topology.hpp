@@ -18,4 +18,7 @@ Topology make_topology(const TemplateSet& templates, std::span<const std::uint32
 void check_input_fits(const Template& t, std::uint32_t input, std::span<const DatasetColumns::Input> inputs,
                       const std::uint32_t* index);
 
+// Whether no graph has a cycle: the local polytope is then the set of mixtures of labellings.
+bool all_forests(const Dataset& data);
+
 }  // namespace margrave

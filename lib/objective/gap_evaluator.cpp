@@ -6,6 +6,7 @@
 
 #include "base/compensated.hpp"
 #include "model/clique_scores.hpp"
+#include "model/topology.hpp"
 
 namespace margrave {
 
@@ -39,16 +40,15 @@ GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, cons
       oracle_(oracle),
       arena_(arena),
       entropy_(entropy),
+      forests_(all_forests(data)),
       accumulator_(data.templates()),
       rounded_accumulator_(data.templates()),
       workers_(static_cast<std::size_t>(arena.threads())),
       wave_masses_(std::min(most_wave_examples, data.size())),
       wave_changes_(wave_masses_.size()),
       wave_rounded_(wave_masses_.size()) {
-  for (std::size_t t = 0; t < data.topologies(); ++t) {
-    if (data.topology(t).structure == Structure::general) forests_ = false;
+  for (std::size_t t = 0; t < data.topologies(); ++t)
     message_plans_.push_back(plan_messages(data.topology(t)));
-  }
 }
 
 Bounds GapEvaluator::evaluate(const DualPoint& point, std::span<double> weights) {

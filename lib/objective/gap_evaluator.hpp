@@ -21,7 +21,7 @@
 
 #include "inference/messages.hpp"
 #include "inference/oracle.hpp"
-#include "model/mass.hpp"
+#include "objective/dual_point.hpp"
 #include "objective/entropy.hpp"
 #include "objective/local_point.hpp"
 #include "objective/objective.hpp"
@@ -29,18 +29,6 @@
 #include "state/weight_store.hpp"
 
 namespace margrave {
-
-// A point of the dual, example by example; what a dual solver shows the evaluator.
-class DualPoint {
- public:
-  DualPoint() = default;
-  DualPoint(const DualPoint&) = delete;
-  DualPoint& operator=(const DualPoint&) = delete;
-  virtual ~DualPoint() = default;
-  // The non-zero masses of all cliques of example m, grouped
-  // by clique in increasing order. Called from many threads.
-  virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
-};
 
 struct Bounds {
   double primal = 0;
@@ -119,7 +107,7 @@ class GapEvaluator {
   const Oracle* oracle_;
   Arena& arena_;
   CliqueEntropy entropy_;
-  bool forests_ = true;                     // the local polytope is all there is
+  bool forests_;                            // the local polytope is all there is
   std::vector<MessagePlan> message_plans_;  // per topology
   WeightAccumulator accumulator_;
   WeightAccumulator rounded_accumulator_;

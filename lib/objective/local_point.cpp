@@ -196,32 +196,38 @@ LocalTerms LocalExample::round(const Objective& objective, const CliqueEntropy& 
   return terms;
 }
 
+void append_example(const Topology& top, std::span<const double> mu, std::span<double> delta,
+                    CliqueMarginals& stored) {
+  const auto append = [](std::span<const double> values, std::vector<float>& to) {
+    std::transform(values.begin(), values.end(), std::back_inserter(to),
+                   [](double x) { return static_cast<float>(x); });
+  };
+  append(mu, stored.mu);
+  if (!delta.empty()) {
+    // A constant in a message changes nothing, and zeros take no room.
+    for (std::size_t s = 0; s < top.scope.size(); ++s) {
+      double* message = delta.data() + top.message_offset[s];
+      const double first = message[0];
+      for (std::uint32_t y = 0; y < top.states[top.scope[s]]; ++y) message[y] -= first;
+    }
+    append(delta, stored.delta);
+  }
+  stored.cell_begin.push_back(stored.mu.size());
+  stored.message_begin.push_back(stored.delta.size());
+}
+
 CliqueMarginals stored_point(const Dataset& data, const LocalPoint& point, bool messages) {
   CliqueMarginals stored;
   stored.cell_begin.push_back(0);
   stored.message_begin.push_back(0);
-  const auto append = [](const double* values, std::uint64_t count, std::vector<float>& to) {
-    std::transform(values, values + count, std::back_inserter(to),
-                   [](double x) { return static_cast<float>(x); });
-  };
   LocalExample example;
   for (std::size_t m = 0; m < data.size(); ++m) {
     const Topology& top = data[m].topology();
     example.start(data, m, point);
     example.load(0, top.cliques());
-    append(example.marginals(), top.cells(), stored.mu);
-    if (messages) {
-      example.couple(0, top.variables());
-      // A constant in a message changes nothing, and zeros take no room.
-      for (std::size_t s = 0; s < top.scope.size(); ++s) {
-        double* message = example.messages() + top.message_offset[s];
-        const double first = message[0];
-        for (std::uint32_t y = 0; y < top.states[top.scope[s]]; ++y) message[y] -= first;
-      }
-      append(example.messages(), top.message_cells(), stored.delta);
-    }
-    stored.cell_begin.push_back(stored.mu.size());
-    stored.message_begin.push_back(stored.delta.size());
+    if (messages) example.couple(0, top.variables());
+    append_example(top, {example.marginals(), top.cells()},
+                   {example.messages(), messages ? top.message_cells() : 0}, stored);
   }
   return stored;
 }

@@ -77,6 +77,10 @@ class LocalExample {
   Buffer<double> mu_, factor_marginal_, delta_, node_;
 };
 
+// Adds an example to a certificate; `delta` is changed, or empty.
+void append_example(const Topology& top, std::span<const double> mu, std::span<double> delta,
+                    CliqueMarginals& stored);
+
 // The point as a model's certificate keeps it, with its messages δ = ξ − Aμ/ρ where they are asked for.
 CliqueMarginals stored_point(const Dataset& data, const LocalPoint& point, bool messages);
 

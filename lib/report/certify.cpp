@@ -21,6 +21,7 @@
 #include "margrave/error.hpp"
 #include "margrave/predict.hpp"
 #include "model/clique_scores.hpp"
+#include "model/topology.hpp"
 #include "parallel/arena.hpp"
 #include "report/certify_parts.hpp"
 
@@ -129,12 +130,6 @@ HingeSum hinge_sum(const Model& model, const Oracle& oracle, const Dataset& data
     return sum;
   };
   return ordered_reduce<HingeSum>(arena, data.size(), examples_per_block, block);
-}
-
-bool all_forests(const Dataset& data) {
-  for (std::size_t t = 0; t < data.topologies(); ++t)
-    if (data.topology(t).structure == Structure::general) return false;
-  return true;
 }
 
 // Nothing where no exact oracle fits the graphs.

@@ -10,6 +10,7 @@
 #include "inference/oracle.hpp"
 #include "inference/relaxed.hpp"
 #include "margrave/error.hpp"
+#include "model/topology.hpp"
 #include "objective/gap_evaluator.hpp"
 #include "report/checkpoint.hpp"
 #include "report/option_fields.hpp"
@@ -40,12 +41,6 @@ Entropy entropy_of(const SolverOptions& solver) {
         return Entropy::gini;
       },
       solver);
-}
-
-bool all_forests(const Dataset& data) {
-  for (std::size_t t = 0; t < data.topologies(); ++t)
-    if (data.topology(t).structure == Structure::general) return false;
-  return true;
 }
 
 struct Chosen {

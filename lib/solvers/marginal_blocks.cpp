@@ -7,6 +7,7 @@
 
 #include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
+#include "model/topology.hpp"
 #include "solvers/dual_blocks.hpp"
 #include "state/clique_store.hpp"
 
@@ -77,7 +78,13 @@ class MarginalBlocks final : public DualBlocks {
   void reserve_worker(BlockWorker& worker) const override {
     for (std::size_t m = 0; m < store_.size(); ++m) worker.gradient.reserve(store_[m].size());
   }
-  std::optional<Certificate> certificate() const override { return std::nullopt; }
+  // Over an exact oracle on graphs with cycles μ is a mixture of labellings, but marginals cannot show it.
+  std::optional<Certificate> certificate(std::span<const double> weights) const override {
+    const bool exact = problem_.oracle->exact();
+    if (exact && !all_forests(problem_.data)) return std::nullopt;
+    return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *this, problem_.objective,
+                                                                 exact ? nullptr : problem_.oracle, weights)};
+  }
   std::uint64_t bytes() const override { return store_.bytes(); }
 
   void save(ByteWriter& out) const override {

@@ -148,8 +148,10 @@ class VertexBlocks final : public DualBlocks {
     }
   }
 
-  std::optional<Certificate> certificate() const override {
-    if (!problem_.oracle->exact()) return std::nullopt;
+  std::optional<Certificate> certificate(std::span<const double> weights) const override {
+    if (!problem_.oracle->exact())
+      return Certificate{problem_.data.fingerprint(),
+                         stored_point(problem_.data, *this, problem_.objective, problem_.oracle, weights)};
     Labellings c;
     c.atom_begin.push_back(0);
     c.label_begin.push_back(0);

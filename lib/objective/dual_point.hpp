@@ -1,0 +1,32 @@
+// DualPoint: the dual state of an example-wise solver as the evaluator sees it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "inference/oracle.hpp"
+#include "margrave/model.hpp"
+#include "model/mass.hpp"
+#include "objective/objective.hpp"
+
+namespace margrave {
+
+// A point of the dual, example by example; what a dual solver shows the evaluator.
+class DualPoint {
+ public:
+  DualPoint() = default;
+  DualPoint(const DualPoint&) = delete;
+  DualPoint& operator=(const DualPoint&) = delete;
+  virtual ~DualPoint() = default;
+  // The non-zero masses of all cliques of example m, grouped
+  // by clique in increasing order. Called from many threads.
+  virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
+};
+
+// The point as marginals for a model's certificate, with the messages by which the oracle, a relaxed one,
+// proves its bound at these weights; nullptr: without messages, for graphs whose local polytope needs none.
+CliqueMarginals stored_point(const Dataset& data, const DualPoint& point, const Objective& objective,
+                             const Oracle* oracle, std::span<const double> weights);
+
+}  // namespace margrave
