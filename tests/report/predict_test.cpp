@@ -160,12 +160,15 @@ TEST(Predict, LargeGraphsGetTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(evaluate(model, data).solved_exactly, one[0].proven ? 1 : 0);
 }
 
-TEST(Predict, RefusesWhatDiffusionCannotGive) {
+TEST(Predict, RefusesWhatRelaxationsCannotGive) {
   const Dataset data = test::random_chains(1, {.examples = 3});
   const Model model = model_for(data, 1);
-  EXPECT_THROW(predict(model, data, {.inference = Inference::lp}), UsageError);
-  EXPECT_THROW(predict(model, data, {.inference = Inference::msd, .marginals = true}), UsageError);
-  EXPECT_THROW(predict(model, data, {.inference = Inference::msd, .nbest = 2}), UsageError);
+  for (const Inference relaxed : {Inference::msd, Inference::lp, Inference::roof_dual}) {
+    EXPECT_THROW(predict(model, data, {.inference = relaxed, .marginals = true}), UsageError);
+    EXPECT_THROW(predict(model, data, {.inference = relaxed, .nbest = 2}), UsageError);
+  }
+  EXPECT_THROW(predict(model, data, {.inference = Inference::roof_dual}), UsageError);  // four states
+  EXPECT_THROW(predict(model, data, {.inference = Inference::lp, .tighten = 1}), UsageError);
   // Where `auto` would fall back to diffusion, the reason is that of the exact oracle.
   const Dataset dense = grid(40, 5);
   EXPECT_THROW(predict(model_for(dense, 1), dense, {.marginals = true}), UsageError);
@@ -249,12 +252,20 @@ TEST(TrainInference, IsRefusedWhereTheSolverCannotKeepIt) {
   const Dataset loops = test::tiny_problem("loop_potts");
   TrainOptions options;
   options.max_epochs = 2;
-  options.inference = Inference::lp;
-  EXPECT_THROW(train(loops, options), UsageError);
-  options.inference = Inference::msd;
-  EXPECT_EQ(train(loops, options).report.solver, "idal");
+  for (const Inference relaxed : {Inference::lp, Inference::msd}) {
+    options.inference = relaxed;
+    EXPECT_EQ(train(loops, options).report.solver, "idal");
+  }
   options.solver = BcfwOptions{};
-  EXPECT_THROW(train(loops, options), UsageError);
+  EXPECT_EQ(train(loops, options).report.oracle, "msd");
+  EXPECT_EQ(train(loops, options).report.relaxation, Relaxation::local_polytope);
+  options.solver = IdalOptions{};
+  options.gamma = 0.1;
+  options.inference = Inference::lp;
+  EXPECT_THROW(train(loops, options), UsageError);  // a smooth loss has no use for it
+  options.gamma = 0;
+  EXPECT_EQ(train(loops, options).report.oracle, "lp");
+  options.inference = Inference::msd;
   options.solver = IdalOptions{};
   EXPECT_EQ(train(loops, options).report.relaxation, Relaxation::local_polytope);
   options.inference = Inference::exact;
