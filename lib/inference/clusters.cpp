@@ -19,12 +19,23 @@ double largest(const std::vector<double>& table) { return *std::max_element(tabl
 
 }  // namespace
 
-Clusters::Clusters(const Topology& top, Potentials& tables) : top_(top), tables_(tables) {
+Clusters::Clusters(const Topology& top, Potentials& tables, const double* delta)
+    : top_(top), tables_(tables) {
+  std::vector<double> moved;
   for (std::uint32_t c = 0; c < top.factors(); ++c) {
     const auto scope = top.scope_of(c);
     if (scope.size() != 2) continue;
     const Pair pair(std::min(scope[0], scope[1]), std::max(scope[0], scope[1]));
-    if (edge_of_.emplace(pair, edges_.size()).second) edges_.push_back({pair.first, pair.second, c, {}});
+    const auto [at, fresh] = edge_of_.emplace(pair, edges_.size());
+    Edge edge{pair.first, pair.second, c, {}};
+    if (fresh) {
+      edges_.push_back(std::move(edge));
+      continue;
+    }
+    belief(edge, delta, moved);
+    shift(edges_[at->second], moved);
+    for (double& x : moved) x = -x;
+    shift(edge, moved);
   }
 }
 

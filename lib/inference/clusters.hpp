@@ -22,8 +22,9 @@ namespace margrave {
 
 class Clusters {
  public:
-  // `tables` has a table of its own for every factor, which the clusters change.
-  Clusters(const Topology& top, Potentials& tables);
+  // `tables` has a table of its own for every factor, which the clusters change. Several factors over one
+  // pair need not agree in the local polytope: the first takes the beliefs of all, which lowers the bound.
+  Clusters(const Topology& top, Potentials& tables, const double* delta);
 
   // Adds up to about `most` clusters where the beliefs θ̂ of pairs are frustrated: triangles by the decrease
   // of the bound that a cluster guarantees (Sontag et al. 2008, §4), then longer cycles by the weakest of

@@ -140,11 +140,12 @@ class MsdOracle final : public Oracle {
   void tighten(const FactorGraph& graph, Run& run) const {
     Potentials tables;
     if (!copy_potentials(data_, graph, run.potentials, tables)) return;
-    Clusters clusters(run.top, tables);
+    Clusters clusters(run.top, tables, run.delta);
     Run tight{run.top, run.plan, tables, run.arena, run.workers, run.labels, run.delta};
     for (std::uint32_t round = 0; round < options_.tighten && !run.answer.proven(); ++round) {
-      if (clusters.add(run.delta, std::max<std::size_t>(clusters_per_round, run.top.variables())) == 0)
-        return;
+      const std::size_t most = std::max<std::size_t>(clusters_per_round, run.top.variables());
+      // The first round has factors that were put together as well.
+      if (clusters.add(run.delta, most) == 0 && round > 0) return;
       double before = std::numeric_limits<double>::infinity();
       for (std::uint32_t done = 0; done < options_.sweeps; done += sweeps_per_update) {
         clusters.update(run.delta);
