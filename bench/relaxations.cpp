@@ -1,4 +1,4 @@
-// Oracles of the LP relaxation on the complete graph of 14 binary variables (that of Yeast's labels):
+// Oracles of the LP relaxation on complete graphs of binary variables, 14 as Yeast has labels:
 // `bench_relaxations`. One iteration is one oracle call, setting the network up included.
 #include <benchmark/benchmark.h>
 
@@ -98,21 +98,22 @@ void labellings(benchmark::State& state, const Oracle& oracle, Complete& graph) 
   state.counters["proven"] = proven / static_cast<double>(state.iterations());
   state.counters["score"] = score / static_cast<double>(state.iterations());
 }
-void roof_dual_solve_14(benchmark::State& state) {
-  Complete graph(14, 0.1 * static_cast<double>(state.range(0)));
+void roof_dual_solve(benchmark::State& state) {
+  Complete graph(static_cast<std::uint32_t>(state.range(0)), 0.01 * static_cast<double>(state.range(1)));
   labellings(state, *make_roof_dual_oracle(graph.data), graph);
 }
-void msd_solve_14(benchmark::State& state) {
-  Complete graph(14, 0.1 * static_cast<double>(state.range(0)));
+void msd_solve(benchmark::State& state) {
+  Complete graph(static_cast<std::uint32_t>(state.range(0)), 0.01 * static_cast<double>(state.range(1)));
   labellings(state, *make_msd_oracle(graph.data), graph);
 }
-void lp_solve_14(benchmark::State& state) {
-  Complete graph(14, 0.1 * static_cast<double>(state.range(0)));
+void lp_solve(benchmark::State& state) {
+  Complete graph(static_cast<std::uint32_t>(state.range(0)), 0.01 * static_cast<double>(state.range(1)));
   labellings(state, *make_lp_oracle(graph.data), graph);
 }
-BENCHMARK(roof_dual_solve_14)->Arg(1)->Arg(3)->Arg(10);
-BENCHMARK(msd_solve_14)->Arg(1)->Arg(3)->Arg(10);
-BENCHMARK(lp_solve_14)->Arg(1)->Arg(3)->Arg(10);
+// Variables, and couplings in hundredths.
+BENCHMARK(roof_dual_solve)->Args({14, 10})->Args({14, 30})->Args({14, 100})->Args({64, 3})->Args({64, 20});
+BENCHMARK(msd_solve)->Args({14, 10})->Args({14, 30})->Args({14, 100})->Args({64, 3})->Args({64, 20});
+BENCHMARK(lp_solve)->Args({14, 10})->Args({14, 30})->Args({14, 100});
 
 }  // namespace
 }  // namespace margrave::bench

@@ -20,6 +20,10 @@ class Eval {
     verb.positional("DATA", data_path_, "labelled file to score");
     flags_.set_up(verb, "letter: only these folds (0, 1-9, 1,2,5); all if absent");
     verb.choice("--inference", inference_, std::string(inference_choices), std::string(inference_help));
+    verb.app()
+        .add_option("--tighten", options_.tighten, std::string(tighten_help))
+        ->type_name("N")
+        ->default_str("0");
     verb.app().add_flag("-v,--verbose", verbose_, "one row per label: counts, precision, recall, F1");
     verb.quiet_and_json();
     verb.threads_flag();
@@ -40,10 +44,9 @@ class Eval {
     if (!model.read.train_folds.empty() && loaded.file.format == "letter" && !flags_.chose_folds())
       verb_.note("margrave: note: all folds are scored, and folds {} trained this model; --folds chooses\n",
                  model.read.train_folds);
-    PredictOptions options;
-    options.threads = verb_.threads;
-    options.inference = parse_choice<Inference>("inference", inference_choices, inference_);
-    const auto predictions = predict(model, data, options);
+    options_.threads = verb_.threads;
+    options_.inference = parse_choice<Inference>("inference", inference_choices, inference_);
+    const auto predictions = predict(model, data, options_);
     const Losses result = losses(data, predictions);
     if (result.variables == 0)
       throw InputError({data_path_}, "no variable has a label, so there is nothing to score");
@@ -92,6 +95,7 @@ class Eval {
 
   Verb& verb_;
   ModelDataFlags flags_;
+  PredictOptions options_;
   bool verbose_ = false;
   std::string model_path_, data_path_, inference_ = "auto";
 };

@@ -44,6 +44,10 @@ class Predict {
         ->type_name("FILE")
         ->check(file_name());
     verb.choice("--inference", inference_, std::string(inference_choices), std::string(inference_help));
+    verb.app()
+        .add_option("--tighten", options_.tighten, std::string(tighten_help))
+        ->type_name("N")
+        ->default_str("0");
     verb.app().add_flag("--marginals", options_.marginals,
                         "probability of every state of every variable, P(y) ~ exp(score); exact inference");
     verb.app()
@@ -59,13 +63,17 @@ class Predict {
         "  multilabel   numbers of the predicted labels: 1,5\n"
         "  otherwise, and with --marginals or --nbest:\n"
         "               {\"id\":…,\"labels\":[state of each variable],\"score\":…,\n"
-        "                \"bound\":…,\"proven\":…,\n"
+        "                \"bound\":…,\"proven\":…,\"persistent\":…,\n"
         "                \"nbest\":[{\"score\":…,\"labels\":[…]},…],\"marginals\":[[…],…]}\n"
         "--json prints {\"examples\":N,\"solved_exactly\":…,\"predictions\":[such objects]} instead; with "
         "-o\n"
         "without the objects. No labelling scores more than `bound`; `proven`: the labels reach it, which "
         "exact\n"
-        "inference always does. `solved_exactly` is the fraction of examples that are proven.\n\n" +
+        "inference always does. `persistent` counts the variables known to have the label of a best "
+        "labelling:\n"
+        "all where it is proven, else those that roof-dual finds. `solved_exactly` is the fraction of "
+        "examples\n"
+        "that are proven.\n\n" +
         std::string(objective_help));
   }
 
@@ -135,6 +143,7 @@ class Predict {
     json["score"] = prediction.best.front().score;
     json["bound"] = prediction.bound;
     json["proven"] = prediction.proven;
+    json["persistent"] = prediction.persistent;
     if (prediction.best.size() > 1) {
       for (const auto& scored : prediction.best)
         json["nbest"].push_back({{"score", scored.score}, {"labels", scored.labels}});

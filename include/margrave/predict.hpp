@@ -15,8 +15,9 @@ namespace margrave {
 /// How predict() works.
 struct PredictOptions {
   /// automatic: exact where the graphs allow it, else msd (max-sum diffusion), which labels any graph and
-  /// proves most labellings of easy ones optimal. roof_dual solves the same LP relaxation of graphs with
-  /// two states and pairs only by one maximum flow, lp that of any graph by the simplex method.
+  /// proves most labellings of easy ones optimal, or roof_dual on small graphs it fits. roof_dual solves the
+  /// LP relaxation of graphs with two states and pairs only by one maximum flow, lp that of any graph by the
+  /// simplex method.
   Inference inference = Inference::automatic;
   bool marginals = false;     ///< exact inference only
   std::uint32_t nbest = 1;    ///< > 1 needs chains and exact inference

@@ -17,6 +17,13 @@ bool binary_pairwise(const Dataset& data) {
   return true;
 }
 
+bool suits_roof_dual(const Dataset& data) {
+  constexpr std::size_t most_variables = 64;
+  for (std::size_t t = 0; t < data.topologies(); ++t)
+    if (data.topology(t).variables() > most_variables) return false;
+  return binary_pairwise(data);
+}
+
 std::unique_ptr<Oracle> make_relaxed_oracle(const Dataset& data, Inference inference,
                                             const MsdOptions& options) {
   if (options.tighten > 0 && inference != Inference::msd)

@@ -11,6 +11,9 @@ namespace margrave {
 // Whether every variable has two states and every factor two variables: what roof duality takes.
 bool binary_pairwise(const Dataset& data);
 
+// Whether it is also the first choice: on graphs so small it is quicker than diffusion, and its bound better.
+bool suits_roof_dual(const Dataset& data);
+
 inline bool is_relaxed(Inference inference) {
   return inference == Inference::lp || inference == Inference::msd || inference == Inference::roof_dual;
 }

@@ -39,7 +39,9 @@ constexpr std::uint32_t half = 2;  // beside the labels 0 and 1
 constexpr std::uint32_t none = ~std::uint32_t{0};
 // Relative to the largest capacity: what the flow takes for nothing, and what full arcs may be short of.
 constexpr double flow_tolerance = 1e-15, full_tolerance = 1e-13;
-constexpr std::size_t delta_slot = 7, state_slot = 7;  // of Scratch; decode() leaves them alone
+constexpr std::uint32_t rounding_sweeps = 20;
+constexpr std::size_t delta_slot = 7, state_slot = 7,
+                      other_slot = 6;  // of Scratch; decode() leaves them alone
 
 // The shape of the flow network.
 struct RoofPlan {
@@ -305,8 +307,17 @@ class RoofDualOracle final : public Oracle {
     std::uint32_t* states = scratch.integers[state_slot].reserve(top.variables() + 1);
     Answer answer;
     relax(graph, potentials, scratch, delta, states, answer);
-    if (answer.persistent < top.variables())
-      decode(top, plans_[graph.topology_index()].messages, potentials, delta, scratch, labels);
+    if (answer.persistent < top.variables()) {
+      // Two readings: of optimal messages, and of a few sweeps of diffusion, which tie fewer of the halves.
+      const MessagePlan& plan = plans_[graph.topology_index()].messages;
+      const double optimal = decode(top, plan, potentials, delta, scratch, labels);
+      const std::span<std::uint32_t> other(scratch.integers[other_slot].reserve(top.variables()),
+                                           top.variables());
+      std::fill_n(delta, top.message_cells(), 0.0);
+      diffuse(top, plan, potentials, delta, {.sweeps = rounding_sweeps}, scratch);
+      if (decode(top, plan, potentials, delta, scratch, other) > optimal)
+        std::copy(other.begin(), other.end(), labels.begin());
+    }
     // Persistent labels never lower the score of the labelling they are written into.
     for (std::size_t i = 0; i < top.variables(); ++i)
       if (states[i] != half) labels[i] = states[i];

@@ -81,7 +81,8 @@ std::unique_ptr<Oracle> make_oracle(const Dataset& data, const PredictOptions& o
   try {
     return make_exact_oracle(data);
   } catch (const UsageError&) {  // no exact oracle for these graphs
-    return make_relaxed_oracle(data, Inference::msd, diffusion);
+    const bool roof = options.tighten == 0 && suits_roof_dual(data);
+    return make_relaxed_oracle(data, roof ? Inference::roof_dual : Inference::msd, diffusion);
   }
 }
 

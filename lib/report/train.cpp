@@ -15,6 +15,7 @@
 #include "report/checkpoint.hpp"
 #include "report/option_fields.hpp"
 #include "report/provenance.hpp"
+#include "report/stored_messages.hpp"
 #include "solvers/run.hpp"
 #include "solvers/solver.hpp"
 
@@ -94,15 +95,6 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
   return {options, "hinge loss with an exact max-oracle: block-coordinate Frank-Wolfe"};
 }
 
-// Roof duality bounds a graph of up to so many variables sooner than the evaluator's diffusion, and better.
-constexpr std::size_t roof_dual_variables = 64;
-
-bool small(const Dataset& data) {
-  for (std::size_t t = 0; t < data.topologies(); ++t)
-    if (data.topology(t).variables() > roof_dual_variables) return false;
-  return true;
-}
-
 // Clique-wise solvers have no use for an oracle but as the evaluator's upper bound; without one it diffuses
 // the solver's own messages.
 std::unique_ptr<Oracle> make_bounding_oracle(const Dataset& data, const TrainOptions& options) {
@@ -127,7 +119,7 @@ std::unique_ptr<Oracle> make_bounding_oracle(const Dataset& data, const TrainOpt
       break;
   }
   if (all_forests(data)) return make_exact_oracle(data);
-  if (!smooth && binary_pairwise(data) && small(data)) return make_roof_dual_oracle(data);
+  if (!smooth && suits_roof_dual(data)) return make_roof_dual_oracle(data);
   return nullptr;
 }
 
@@ -227,7 +219,8 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   report.solver = solver->name();
   report.oracle = oracle ? oracle->name() : "msd";
   report.reason = outcome.reason.empty() ? chosen.reason : outcome.reason;
-  report.relaxation = oracle && oracle->exact() ? Relaxation::exact : Relaxation::local_polytope;
+  report.relaxation =
+      (oracle && oracle->exact()) || all_forests(data) ? Relaxation::exact : Relaxation::local_polytope;
   if (!outcome.trace.empty()) report.last = outcome.trace.back();
   report.trace = std::move(outcome.trace);
   report.epochs = outcome.progress.epoch;
@@ -250,8 +243,12 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   model.hamming = options.hamming;
   model.provenance = provenance_json(options, report, data);
   // After a numerical failure the weights are the last good ones, and the dual point is not theirs.
-  if (options.certificate && report.status != Status::numerical_failure)
+  if (options.certificate && report.status != Status::numerical_failure) {
     model.certificate = solver->certificate();
+    auto* point = model.certificate ? std::get_if<CliqueMarginals>(&model.certificate->point) : nullptr;
+    if (point != nullptr && oracle && !oracle->exact() && objective.gamma == 0)
+      store_messages(data, objective, *oracle, arena, model.weights, *point);
+  }
   return result;
 }
 

@@ -160,12 +160,93 @@ TEST(Predict, LargeGraphsGetTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(evaluate(model, data).solved_exactly, one[0].proven ? 1 : 0);
 }
 
-TEST(Predict, RefusesWhatDiffusionCannotGive) {
+// Complete graphs of six binary variables whose pairs have one table.
+Dataset complete_graphs(std::uint64_t seed) {
+  DatasetBuilder builder(TemplateSet({make_template("node", {2}, 3), make_template("edge", {2, 2}, 1)}));
+  Random random(seed);
+  for (int m = 0; m < 6; ++m) {
+    builder.begin_example();
+    for (std::uint32_t i = 0; i < 6; ++i) {
+      std::vector<float> x(3);
+      for (float& value : x) value = static_cast<float>(0.3 * random.normal());
+      builder.add_variable(0, builder.add_dense(x), static_cast<std::int32_t>(random.below(2)));
+    }
+    for (std::uint32_t a = 0; a < 6; ++a)
+      for (std::uint32_t b = a + 1; b < 6; ++b)
+        builder.add_factor(1, builder.one(), std::vector<std::uint32_t>{a, b});
+    builder.end_example();
+  }
+  return builder.finish();
+}
+
+TEST(Predict, RelaxationsAgreeAndClustersProveMore) {
+  std::size_t loose = 0, proven = 0, proven_tight = 0, some_persistent = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Dataset data = complete_graphs(seed);
+    const Model model = model_for(data, seed);
+    const auto exact = predict(model, data, {.inference = Inference::exact});
+    const auto roof = predict(model, data, {.inference = Inference::roof_dual});
+    const auto lp = predict(model, data, {.inference = Inference::lp});
+    const auto plain = predict(model, data, {.inference = Inference::msd});
+    const auto tight = predict(model, data, {.inference = Inference::msd, .tighten = 6});
+    for (std::size_t m = 0; m < data.size(); ++m) {
+      const double best = exact[m].best.front().score;
+      const double size = std::max(1.0, std::abs(best));
+      EXPECT_EQ(exact[m].persistent, 6U);
+      EXPECT_NEAR(roof[m].bound, lp[m].bound, 1e-8 * size);
+      EXPECT_LE(roof[m].bound, plain[m].bound + 1e-10 * size);
+      EXPECT_GE(tight[m].bound, best - 1e-10 * size);
+      EXPECT_LE(tight[m].bound, plain[m].bound + 1e-10 * size);
+      for (const auto* some : {&roof, &lp, &plain, &tight}) {
+        const Prediction& found = (*some)[m];
+        EXPECT_LE(found.best.front().score, best + 1e-10 * size);
+        if (found.proven) {
+          EXPECT_NEAR(found.best.front().score, best, 2e-9 * size);
+          EXPECT_EQ(found.persistent, 6U);
+        }
+      }
+      if (roof[m].bound > best + 1e-6 * size) ++loose;
+      if (roof[m].persistent > 0 && !roof[m].proven) ++some_persistent;
+      if (plain[m].proven) ++proven;
+      if (tight[m].proven) ++proven_tight;
+    }
+  }
+  EXPECT_GT(loose, 10U);
+  EXPECT_GT(proven_tight, proven + loose / 2);
+  EXPECT_GT(some_persistent, 0U);
+}
+
+TEST(TrainInference, RelaxedOraclesBoundTheSameProblem) {
+  const Dataset data = complete_graphs(3);
+  TrainOptions options;
+  options.solver = IdalOptions{};
+  options.gap = 1e-4;
+  options.max_epochs = 3000;
+  const TrainResult chosen = train(data, options);
+  EXPECT_EQ(chosen.report.oracle, "roof-dual");
+  EXPECT_EQ(chosen.report.status, Status::converged);
+  EXPECT_EQ(chosen.report.relaxation, Relaxation::local_polytope);
+  for (const Inference inference : {Inference::lp, Inference::msd}) {
+    options.inference = inference;
+    const TrainResult other = train(data, options);
+    EXPECT_EQ(other.report.status, Status::converged);
+    EXPECT_LE(chosen.report.last.dual, other.report.last.primal + 1e-9);
+    EXPECT_LE(other.report.last.dual, chosen.report.last.primal + 1e-9);
+  }
+  // The certificate has the messages of the oracle: it tells the gap that the run told.
+  const CertifiedBounds certified = certify(chosen.model, data);
+  EXPECT_NEAR(certified.primal, chosen.report.last.primal, 1e-6);
+}
+
+TEST(Predict, RefusesWhatRelaxationsCannotGive) {
   const Dataset data = test::random_chains(1, {.examples = 3});
   const Model model = model_for(data, 1);
-  EXPECT_THROW(predict(model, data, {.inference = Inference::lp}), UsageError);
-  EXPECT_THROW(predict(model, data, {.inference = Inference::msd, .marginals = true}), UsageError);
-  EXPECT_THROW(predict(model, data, {.inference = Inference::msd, .nbest = 2}), UsageError);
+  for (const Inference relaxed : {Inference::msd, Inference::lp, Inference::roof_dual}) {
+    EXPECT_THROW(predict(model, data, {.inference = relaxed, .marginals = true}), UsageError);
+    EXPECT_THROW(predict(model, data, {.inference = relaxed, .nbest = 2}), UsageError);
+  }
+  EXPECT_THROW(predict(model, data, {.inference = Inference::roof_dual}), UsageError);  // four states
+  EXPECT_THROW(predict(model, data, {.inference = Inference::lp, .tighten = 1}), UsageError);
   // Where `auto` would fall back to diffusion, the reason is that of the exact oracle.
   const Dataset dense = grid(40, 5);
   EXPECT_THROW(predict(model_for(dense, 1), dense, {.marginals = true}), UsageError);
@@ -249,12 +330,20 @@ TEST(TrainInference, IsRefusedWhereTheSolverCannotKeepIt) {
   const Dataset loops = test::tiny_problem("loop_potts");
   TrainOptions options;
   options.max_epochs = 2;
-  options.inference = Inference::lp;
-  EXPECT_THROW(train(loops, options), UsageError);
-  options.inference = Inference::msd;
-  EXPECT_EQ(train(loops, options).report.solver, "idal");
+  for (const Inference relaxed : {Inference::lp, Inference::msd}) {
+    options.inference = relaxed;
+    EXPECT_EQ(train(loops, options).report.solver, "idal");
+  }
   options.solver = BcfwOptions{};
-  EXPECT_THROW(train(loops, options), UsageError);
+  EXPECT_EQ(train(loops, options).report.oracle, "msd");
+  EXPECT_EQ(train(loops, options).report.relaxation, Relaxation::local_polytope);
+  options.solver = IdalOptions{};
+  options.gamma = 0.1;
+  options.inference = Inference::lp;
+  EXPECT_THROW(train(loops, options), UsageError);  // a smooth loss has no use for it
+  options.gamma = 0;
+  EXPECT_EQ(train(loops, options).report.oracle, "lp");
+  options.inference = Inference::msd;
   options.solver = IdalOptions{};
   EXPECT_EQ(train(loops, options).report.relaxation, Relaxation::local_polytope);
   options.inference = Inference::exact;

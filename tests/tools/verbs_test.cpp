@@ -146,9 +146,16 @@ TEST_F(Verbs, PredictAndEvalTakeAnInference) {
   for (std::size_t m = 0; m < 20; ++m)
     EXPECT_NEAR(diffused["predictions"][m]["score"].get<double>(),
                 exact["predictions"][m]["bound"].get<double>(), 1e-6);
-  EXPECT_EQ(run({"eval", "first.model", "test.jsonl", "--inference", "msd"}).code, 0);
-  for (const char* verb : {"predict", "eval"})
-    EXPECT_EQ(run({verb, "first.model", "test.jsonl", "--inference", "lp"}).code, 2);
+  const auto relaxed = json_of({"predict", "first.model", "test.jsonl", "--json", "--inference", "lp"});
+  EXPECT_EQ(relaxed["solved_exactly"], 1.0);
+  EXPECT_EQ(relaxed["predictions"][0]["persistent"], 8);
+  EXPECT_EQ(run({"eval", "first.model", "test.jsonl", "--inference", "msd", "--tighten", "2"}).code, 0);
+  EXPECT_EQ(run({"eval", "first.model", "test.jsonl", "--inference", "lp"}).code, 0);
+  for (const char* verb : {"predict", "eval"}) {
+    // Neither binary variables nor diffusion.
+    EXPECT_EQ(run({verb, "first.model", "test.jsonl", "--inference", "roof-dual"}).code, 2);
+    EXPECT_EQ(run({verb, "first.model", "test.jsonl", "--inference", "lp", "--tighten", "2"}).code, 2);
+  }
   for (const char* flag : {"--marginals", "--nbest=2"}) {
     const Finished refused = run({"predict", "first.model", "test.jsonl", "--inference", "msd", flag});
     EXPECT_EQ(refused.code, 2);
