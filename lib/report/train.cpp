@@ -47,24 +47,52 @@ bool all_forests(const Dataset& data) {
   return true;
 }
 
+// Methods over any oracle, exact or relaxed; dlpw has its own messages and leaves the oracle to the
+// evaluator.
+bool any_oracle(const SolverOptions& solver) {
+  return std::holds_alternative<PegasosOptions>(solver) ||
+         std::holds_alternative<SubgradientOptions>(solver) ||
+         std::holds_alternative<OneSlackOptions>(solver);
+}
+bool is_dlpw(const SolverOptions& solver) { return std::holds_alternative<DlpwOptions>(solver); }
+
+// Soft-max sweeps follow where max stalls: the bound is what is reported.
+std::unique_ptr<Oracle> make_relaxed_oracle(const Dataset& data) {
+  return make_msd_oracle(data, {.inverse_temperature = 20});
+}
+
+bool has_exact_oracle(const Dataset& data) {
+  try {
+    return make_exact_oracle(data) != nullptr;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
 // The exact oracle of the example-wise solvers; clique-wise ones use it where the relaxation is tight.
 std::unique_ptr<Oracle> make_oracle(const Dataset& data, const TrainOptions& options) {
   if (options.inference == Inference::lp)
     throw UsageError("this version has no LP oracle: use --inference exact or msd");
-  if (!clique_wise(options.solver)) {
+  if (any_oracle(options.solver)) {
+    const bool exact = options.inference == Inference::exact ||
+                       (options.inference == Inference::automatic && has_exact_oracle(data));
+    return exact ? make_exact_oracle(data) : make_relaxed_oracle(data);
+  }
+  if (!clique_wise(options.solver) && !is_dlpw(options.solver)) {
     if (options.inference == Inference::msd)
       throw UsageError(
           "solver '" + std::string(solver_name(options.solver)) +
           "' needs an exact oracle; --inference msd goes with a clique-wise one, say --solver idal");
     return make_exact_oracle(data);
   }
-  if (options.inference == Inference::msd) return nullptr;
+  if (options.inference == Inference::msd)
+    return is_dlpw(options.solver) ? make_relaxed_oracle(data) : nullptr;
   if (all_forests(data)) return make_exact_oracle(data);
   if (options.inference == Inference::exact)
     throw UsageError("solver '" + std::string(solver_name(options.solver)) +
                      "' bounds the LP-relaxed hinge, which is not the exact one on graphs with cycles: leave "
                      "--inference exact out, or use --solver bcfw");
-  return nullptr;
+  return is_dlpw(options.solver) ? make_relaxed_oracle(data) : nullptr;
 }
 
 struct Chosen {
@@ -78,18 +106,14 @@ bool no_factors(const Dataset& data) {
   return true;
 }
 
-bool has_exact_oracle(const Dataset& data) {
-  try {
-    return make_exact_oracle(data) != nullptr;
-  } catch (const UsageError&) {
-    return false;
-  }
-}
-
 // Resolves `auto`.
 Chosen choose_solver(const Dataset& data, TrainOptions options) {
   if (options.regularizer == Regularizer::l1)
     throw UsageError("this version has the l2 regularizer only: use --regularizer l2");
+  if (options.rescaling == Rescaling::slack)
+    throw UsageError(
+        "this version has margin rescaling only: under --rescaling slack the loss multiplies the margin, and "
+        "the oracles maximise sums over cliques");
   const bool smooth = options.loss == Loss::log || options.gamma != 0;
   if (!std::holds_alternative<AutoSolver>(options.solver)) {
     if (smooth && !clique_wise(options.solver))
@@ -130,10 +154,25 @@ struct SolverMaker {
   }
   std::unique_ptr<Solver> operator()(const IdalOptions& options) const { return make_idal(problem, options); }
   std::unique_ptr<Solver> operator()(const GdmmOptions& options) const { return make_gdmm(problem, options); }
+  std::unique_ptr<Solver> operator()(const PegasosOptions& options) const {
+    return make_pegasos(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const SubgradientOptions& options) const {
+    return make_subgradient(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const DlpwOptions& options) const { return make_dlpw(problem, options); }
+  std::unique_ptr<Solver> operator()(const OneSlackOptions& options) const {
+    return make_one_slack(problem, options);
+  }
   std::unique_ptr<Solver> operator()(const AutoSolver& /*options*/) const {
     throw InternalError("no solver was chosen");
   }
 };
+
+// Primal methods have none: their weights stand for themselves.
+bool has_point(const Solver& solver) {
+  return solver.dual_point() != nullptr || solver.local_point() != nullptr;
+}
 
 void weights_of_point(const Solver& solver, GapEvaluator& evaluator, std::vector<double>& weights) {
   if (solver.local_point() != nullptr) {
@@ -180,12 +219,14 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   RunProgress progress;
   if (!options.warm_start.empty()) warm_start_from(options.warm_start, data, options, *solver);
   // A run starts at the weights of its dual point, wherever that is.
-  std::vector<double> start(data.templates().storage());
-  weights_of_point(*solver, evaluator, start);
-  solver->adopt(start);
+  if (has_point(*solver)) {
+    std::vector<double> start(data.templates().storage());
+    weights_of_point(*solver, evaluator, start);
+    solver->adopt(start);
+  }
   if (!options.resume.empty()) {
     progress = resume_checkpoint(options.resume, data, options, *solver);
-    require_own_weights(options.resume, data, *solver, evaluator);
+    if (has_point(*solver)) require_own_weights(options.resume, data, *solver, evaluator);
   }
 
   std::function<void(const RunProgress&)> save;
@@ -200,7 +241,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   report.oracle = oracle ? oracle->name() : "msd";
   report.reason = outcome.reason.empty() ? chosen.reason : outcome.reason;
   report.relaxation = oracle && oracle->exact() ? Relaxation::exact : Relaxation::local_polytope;
-  if (!outcome.trace.empty()) report.last = outcome.trace.back();
+  report.last = outcome.last;
   report.trace = std::move(outcome.trace);
   report.epochs = outcome.progress.epoch;
   report.train_seconds = outcome.progress.train_seconds;
