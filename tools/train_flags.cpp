@@ -23,6 +23,9 @@ void TrainFlags::set_up(Verb& verb) {
   verb.choice("--hamming", hamming_, std::string(hamming_choices),
               "Δ divided by the number of variables, or their sum")
       ->group(problem);
+  verb.choice("--rescaling", rescaling_, std::string(rescaling_choices),
+              "Δ − <w, ψ>; or Δ·(1 − <w, ψ>), which this version refuses: no oracle here maximises a product")
+      ->group(problem);
   verb.choice("--regularizer", regularizer_, std::string(regularizer_choices), "λ/2·|w|² or λ/2·|w|₁")
       ->group(problem);
 
@@ -106,6 +109,7 @@ TrainOptions TrainFlags::options(const Verb& verb) const {
   if (c_option_->count() > 0) options.C = c_;
   options.loss = parse_choice<Loss>("loss", loss_choices, loss_);
   options.hamming = parse_choice<Hamming>("hamming", hamming_choices, hamming_);
+  options.rescaling = parse_choice<Rescaling>("rescaling", rescaling_choices, rescaling_);
   options.regularizer = parse_choice<Regularizer>("regularizer", regularizer_choices, regularizer_);
   options.inference = parse_choice<Inference>("inference", inference_choices, inference_);
   options.mode = parse_choice<Mode>("mode", mode_choices, mode_);

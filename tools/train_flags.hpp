@@ -28,8 +28,8 @@ class TrainFlags {
   TrainOptions numbers_;  // what CLI11 writes into directly
   double lambda_ = 0, c_ = 0;
   CLI::Option *lambda_option_ = nullptr, *c_option_ = nullptr;
-  std::string loss_ = "hinge", hamming_ = "normalized", regularizer_ = "l2", inference_ = "auto",
-              solver_ = "auto", mode_ = "deterministic";
+  std::string loss_ = "hinge", hamming_ = "normalized", rescaling_ = "margin", regularizer_ = "l2",
+              inference_ = "auto", solver_ = "auto", mode_ = "deterministic";
   bool no_certificate_ = false;
   std::list<SolverFlag> solver_flags_;
 };

@@ -34,7 +34,8 @@ inline constexpr std::string_view objective_help =
     "            Δ is the Hamming loss, divided by the number of variables unless --hamming sum.\n"
     "            Clique-wise solvers (soft-bcfw, soft-sdca, idal, gdmm) maximise over the local polytope, "
     "the LP\n"
-    "            relaxation of max_y; --gamma smooths it by an entropy, --loss log is that with Δ = 0.\n"
+    "            relaxation of max_y, and so does dlpw; --gamma smooths it by an entropy, --loss log is that "
+    "with Δ = 0.\n"
     "Certificate: dual bound D ≤ min P, reported gap P − D.";
 
 // Of verbs that use a model.

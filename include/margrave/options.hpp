@@ -14,6 +14,8 @@ namespace margrave {
 
 enum class Loss : std::uint8_t { hinge, log };
 enum class Hamming : std::uint8_t { normalized, sum };
+/// How Δ enters the hinge: Δ − <w, ψ>, or Δ·(1 − <w, ψ>) (Tsochantaridis et al. 2005).
+enum class Rescaling : std::uint8_t { margin, slack };
 enum class Regularizer : std::uint8_t { l2, l1 };
 enum class Inference : std::uint8_t { automatic, exact, lp, msd, roof_dual };
 enum class Mode : std::uint8_t { deterministic, async };
@@ -67,7 +69,7 @@ struct BcfwOptions {
                                 1, 1e6},
         Field<S, bool>{"gap-sampling", &S::gap_sampling, "visit examples in proportion to their block gaps"},
         Field<S, bool>{"averaging", &S::averaging,
-                       "also average the weights over epochs; the better of the two is kept"}};
+                       "also average the weights, late ones counted more; the better of the two is kept"}};
   }
 };
 
@@ -152,7 +154,7 @@ struct CliqueOptions {
         Field<S, std::uint32_t>{"batch", &S::batch, "visits per frozen weight vector in deterministic mode",
                                 1, 1e6},
         Field<S, bool>{"averaging", &S::averaging,
-                       "also average the weights over epochs; the better of the two is kept"}};
+                       "also average the weights, late ones counted more; the better of the two is kept"}};
   }
 };
 
@@ -194,20 +196,102 @@ struct GdmmOptions : CliqueOptions {
   static constexpr auto fields() { return fields_of<GdmmOptions>(); }
 };
 
+/// Stochastic subgradients (Pegasos: Shalev-Shwartz, Singer, Srebro 2007), step 1/(λt).
+struct PegasosOptions {
+  std::uint32_t batch = 1;
+  bool projection = true;  ///< onto the ball that holds the optimum
+  bool averaging = true;   ///< over steps, step t counted t-fold
+
+  static constexpr std::string_view solver_name = "pegasos";
+  static constexpr auto fields() {
+    using S = PegasosOptions;
+    return std::tuple{Field<S, std::uint32_t>{"batch", &S::batch, "examples per step", 1, 1e6},
+                      Field<S, bool>{"projection", &S::projection,
+                                     "keep w within the ball that is known to hold the optimum"},
+                      Field<S, bool>{"averaging", &S::averaging, "average the weights over steps"}};
+  }
+};
+
+/// 1/(λt), which strong convexity allows; or c/√t.
+enum class StepRule : std::uint8_t { inverse, root };
+
+/// Subgradient descent on all examples at once: one step per epoch.
+struct SubgradientOptions {
+  StepRule step_rule = StepRule::inverse;
+  double step_size = 0;  ///< c of c/√t; 0: from the data
+  bool projection = true;
+  bool averaging = true;
+
+  static constexpr std::string_view solver_name = "subgradient";
+  static constexpr auto fields() {
+    using S = SubgradientOptions;
+    return std::tuple{Field<S, StepRule>{"step-rule", &S::step_rule,
+                                         "step t has length 1/(λt), or step-size/√t", 0, 1, "inverse|root"},
+                      Field<S, double>{"step-size", &S::step_size,
+                                       "of --step-rule root; 0 takes one from the data", 0, 1e12},
+                      Field<S, bool>{"projection", &S::projection,
+                                     "keep w within the ball that is known to hold the optimum"},
+                      Field<S, bool>{"averaging", &S::averaging, "average the weights over steps"}};
+  }
+};
+
+/// DLPW (Meshi, Sontag, Jaakkola, Globerson 2010): messages of the dual loss, a Pegasos step on the primal
+/// weights.
+struct DlpwOptions {
+  std::uint32_t sweeps = 10;       ///< R
+  double inverse_temperature = 0;  ///< K of soft-max messages; 0: max
+  std::uint32_t batch = 1;
+  bool projection = true;
+  bool averaging = true;
+
+  static constexpr std::string_view solver_name = "dlpw";
+  static constexpr auto fields() {
+    using S = DlpwOptions;
+    return std::tuple{
+        Field<S, std::uint32_t>{"sweeps", &S::sweeps, "sweeps over an example's messages per visit", 1, 1000},
+        Field<S, double>{"inverse-temperature", &S::inverse_temperature,
+                         "K of soft-max messages (1/K)·log Σ exp(K·); 0: max", 0, 1e12},
+        Field<S, std::uint32_t>{"batch", &S::batch, "examples per step", 1, 1e6},
+        Field<S, bool>{"projection", &S::projection,
+                       "keep w within the ball that is known to hold the optimum"},
+        Field<S, bool>{"averaging", &S::averaging, "average the weights over steps"}};
+  }
+};
+
+/// One-slack cutting planes (Joachims, Finley, Yu 2009; the same loop is BMRM, Teo et al. 2010).
+struct OneSlackOptions {
+  double stabilisation = 0.5;
+  std::uint32_t prune_after = 50;
+
+  static constexpr std::string_view solver_name = "one-slack";
+  static constexpr auto fields() {
+    using S = OneSlackOptions;
+    return std::tuple{
+        Field<S, double>{"stabilisation", &S::stabilisation,
+                         "planes are made this far on the way from the weights of the planes back to the "
+                         "best weights so far; 0: plain cutting planes",
+                         0, 0.99},
+        Field<S, std::uint32_t>{"prune-after", &S::prune_after,
+                                "rounds without weight after which a plane is dropped", 1, 1e9}};
+  }
+};
+
 /// Lets the structure of the data choose.
 struct AutoSolver {
   static constexpr std::string_view solver_name = "auto";
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-using SolverOptions = std::variant<AutoSolver, BcfwOptions, NSlackOptions, SoftBcfwOptions, SoftSdcaOptions,
-                                   IdalOptions, GdmmOptions>;
+using SolverOptions =
+    std::variant<AutoSolver, BcfwOptions, SoftBcfwOptions, SoftSdcaOptions, IdalOptions, GdmmOptions,
+                 PegasosOptions, SubgradientOptions, DlpwOptions, OneSlackOptions, NSlackOptions>;
 
 /// P(w) = λ/2·|w|² + (1/M)·Σ H_m(w). Give λ or C, not both; λ = 1/(C·M).
 struct TrainOptions {
   Loss loss = Loss::hinge;
   double gamma = 0;  ///< smoothing of the hinge, temperature of the log loss
   Hamming hamming = Hamming::normalized;
+  Rescaling rescaling = Rescaling::margin;
   Regularizer regularizer = Regularizer::l2;
   std::optional<double> lambda;  ///< 0.01 where neither is given
   std::optional<double> C;

@@ -36,8 +36,33 @@ struct VertexView {
 
 // Splits masses grouped by clique in increasing order: `labels` get the state of every integral variable (of
 // the others the first of their states), `fractional` the rest.
-void split_masses(const Topology& top, std::span<const Mass> masses, std::span<std::uint32_t> labels,
-                  std::vector<Mass>& fractional);
+template <class Label>
+void split_masses(const Topology& top, std::span<const Mass> masses, std::span<Label> labels,
+                  std::vector<Mass>& fractional) {
+  constexpr double whole = 1 - 1e-12;
+  fractional.clear();
+  std::size_t at = 0;
+  for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+    const std::size_t first = at;
+    while (at < masses.size() && masses[at].clique == a) ++at;
+    bool integral = at == first + 1 && masses[first].mass >= whole;
+    if (a < top.variables()) {
+      labels[a] = static_cast<Label>(at > first ? masses[first].joint : 0);
+    } else if (integral) {
+      integral = masses[first].joint == joint_state(top, a, labels);
+    }
+    if (!integral)
+      fractional.insert(fractional.end(), masses.begin() + static_cast<std::ptrdiff_t>(first),
+                        masses.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+}
+
+// What is wrong with masses that should be `fractional` ones of a vertex: out of order, or no probabilities;
+// nullptr where nothing is. That they agree with their neighbours is for the evaluator to measure.
+const char* wrong_masses(const Topology& top, std::span<const Mass> fractional);
+
+// Throws UsageError for variables with more states than a CachedLabel can tell apart.
+void require_cached_labels(const TemplateSet& templates);
 
 // Calls visit(joint, mass) for the clique's masses. `next` is the vertex's first mass of this or a later
 // clique; returns the first of a later one: start with 0 and go through the cliques in order.

@@ -2,13 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <vector>
 
-#include "inference/oracle.hpp"
 #include "margrave/model.hpp"
 #include "model/mass.hpp"
-#include "objective/objective.hpp"
 
 namespace margrave {
 
@@ -24,9 +21,7 @@ class DualPoint {
   virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
 };
 
-// The point as marginals for a model's certificate, with the messages by which the oracle, a relaxed one,
-// proves its bound at these weights; nullptr: without messages, for graphs whose local polytope needs none.
-CliqueMarginals stored_point(const Dataset& data, const DualPoint& point, const Objective& objective,
-                             const Oracle* oracle, std::span<const double> weights);
+// The point as marginals for a model's certificate, with room for messages where they are asked for.
+CliqueMarginals stored_point(const Dataset& data, const DualPoint& point, bool messages);
 
 }  // namespace margrave

@@ -35,4 +35,16 @@ Objective make_objective(const Dataset& data, const TrainOptions& options) {
   return objective;
 }
 
+double Objective::loss(const FactorGraph& graph, const VertexView& vertex) const {
+  if (vertex.fractional.empty()) return loss(graph, vertex.labels);
+  double sum = 0;
+  std::size_t next = 0;
+  for (std::uint32_t i = 0; i < graph.variables(); ++i)
+    next = visit_masses(graph.topology(), vertex, i, next, [&](std::uint32_t state, double mass) {
+      if (graph.label(i) != unlabelled && static_cast<std::int32_t>(state) != graph.label(i))
+        sum += mass * static_cast<double>(graph.loss(i));
+    });
+  return sum * loss_scale(graph);
+}
+
 }  // namespace margrave

@@ -5,6 +5,7 @@
 
 #include "margrave/dataset.hpp"
 #include "margrave/options.hpp"
+#include "model/mass.hpp"
 
 namespace margrave {
 
@@ -30,6 +31,8 @@ struct Objective {
         sum += static_cast<double>(graph.loss(i));
     return sum * loss_scale(graph);
   }
+  // <μ, Δ> of a vertex.
+  double loss(const FactorGraph& graph, const VertexView& vertex) const;
 };
 
 // From options: λ, or C through λ = 1/(C·M), or the default.

@@ -63,6 +63,24 @@ std::shared_ptr<const SectionFile> open_for(const std::string& path, const Datas
   return file;
 }
 
+RunProgress::Best read_best(const SectionFile& file, const std::string& path, const Dataset& data) {
+  ByteReader in(file.section("best"), path);
+  RunProgress::Best best;
+  Evaluation& e = best.evaluation;
+  e.epoch = in.get<std::uint64_t>();
+  e.train_seconds = in.get<double>();
+  e.wall_seconds = in.get<double>();
+  e.oracle_calls = in.get<std::uint64_t>();
+  e.primal = in.get<double>();
+  best.weights = in.get_array<double>();
+  bool good = best.weights.size() == data.templates().storage() && in.left() == 0;
+  for (const double number : {e.train_seconds, e.wall_seconds, e.primal})
+    good = good && std::isfinite(number);
+  for (const double w : best.weights) good = good && std::isfinite(w);
+  if (!good) in.fail("holds best weights that cannot be");
+  return best;
+}
+
 }  // namespace
 
 void save_checkpoint(const std::string& path, const Dataset& data, const TrainOptions& options,
@@ -84,6 +102,17 @@ void save_checkpoint(const std::string& path, const Dataset& data, const TrainOp
   writer.add_array("solver", solver_name.data(), solver_name.size());
   writer.add("run", run.bytes());
   writer.add("state", state.bytes());
+  ByteWriter best;
+  if (progress.best) {
+    const Evaluation& e = progress.best->evaluation;
+    best.put(e.epoch);
+    best.put(e.train_seconds);
+    best.put(e.wall_seconds);
+    best.put(e.oracle_calls);
+    best.put(e.primal);
+    best.put_array(std::span<const double>(progress.best->weights));
+    writer.add("best", best.bytes());
+  }
   writer.write(path);
 }
 
@@ -108,6 +137,7 @@ RunProgress resume_checkpoint(const std::string& path, const Dataset& data, cons
   for (const double seconds : {progress.train_seconds, progress.evaluate_seconds, progress.wall_seconds})
     if (!std::isfinite(seconds) || seconds < 0) run.fail("has a time that is no time");
   if (run.left() != 0) run.fail("is longer than it should be");
+  if (file->find("best")) progress.best = read_best(*file, path, data);
   return progress;
 }
 

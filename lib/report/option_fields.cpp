@@ -208,6 +208,7 @@ std::string to_json(const TrainOptions& options) {
   json["loss"] = choice_of(loss_choices, options.loss);
   json["gamma"] = options.gamma;
   json["hamming"] = choice_of(hamming_choices, options.hamming);
+  json["rescaling"] = choice_of(rescaling_choices, options.rescaling);
   json["regularizer"] = choice_of(regularizer_choices, options.regularizer);
   json["lambda"] = options.lambda ? Json(*options.lambda) : Json(nullptr);
   json["C"] = options.C ? Json(*options.C) : Json(nullptr);

@@ -44,6 +44,17 @@ Entropy entropy_of(const SolverOptions& solver) {
       solver);
 }
 
+// dlpw has its own messages and leaves the oracle to the evaluator.
+bool is_dlpw(const SolverOptions& solver) { return std::holds_alternative<DlpwOptions>(solver); }
+
+bool has_exact_oracle(const Dataset& data) {
+  try {
+    return make_exact_oracle(data) != nullptr;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
 struct Chosen {
   TrainOptions options;
   std::string reason;
@@ -55,18 +66,14 @@ bool no_factors(const Dataset& data) {
   return true;
 }
 
-bool has_exact_oracle(const Dataset& data) {
-  try {
-    return make_exact_oracle(data) != nullptr;
-  } catch (const UsageError&) {
-    return false;
-  }
-}
-
 // Resolves `auto`.
 Chosen choose_solver(const Dataset& data, TrainOptions options) {
   if (options.regularizer == Regularizer::l1)
     throw UsageError("this version has the l2 regularizer only: use --regularizer l2");
+  if (options.rescaling == Rescaling::slack)
+    throw UsageError(
+        "this version has margin rescaling only: under --rescaling slack the loss multiplies the margin, and "
+        "the oracles maximise sums over cliques");
   const bool smooth = options.loss == Loss::log || options.gamma != 0;
   if (!std::holds_alternative<AutoSolver>(options.solver)) {
     if (smooth && !clique_wise(options.solver))
@@ -127,6 +134,11 @@ std::unique_ptr<Oracle> make_bounding_oracle(const Dataset& data, const TrainOpt
 std::unique_ptr<Oracle> make_oracle(const Dataset& data, Chosen& chosen) {
   const TrainOptions& options = chosen.options;
   if (clique_wise(options.solver)) return make_bounding_oracle(data, options);
+  if (is_dlpw(options.solver)) {
+    auto bounding = make_bounding_oracle(data, options);
+    // Soft-max sweeps follow where max stalls: the bound is what is reported.
+    return bounding ? std::move(bounding) : make_msd_oracle(data, {.inverse_temperature = 20});
+  }
   if (is_relaxed(options.inference)) return make_relaxed_oracle(data, options.inference);
   if (options.inference == Inference::exact || has_exact_oracle(data)) return make_exact_oracle(data);
   auto oracle = make_relaxed_oracle(data, Inference::automatic);
@@ -150,10 +162,25 @@ struct SolverMaker {
   }
   std::unique_ptr<Solver> operator()(const IdalOptions& options) const { return make_idal(problem, options); }
   std::unique_ptr<Solver> operator()(const GdmmOptions& options) const { return make_gdmm(problem, options); }
+  std::unique_ptr<Solver> operator()(const PegasosOptions& options) const {
+    return make_pegasos(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const SubgradientOptions& options) const {
+    return make_subgradient(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const DlpwOptions& options) const { return make_dlpw(problem, options); }
+  std::unique_ptr<Solver> operator()(const OneSlackOptions& options) const {
+    return make_one_slack(problem, options);
+  }
   std::unique_ptr<Solver> operator()(const AutoSolver& /*options*/) const {
     throw InternalError("no solver was chosen");
   }
 };
+
+// Primal methods have none: their weights stand for themselves.
+bool has_point(const Solver& solver) {
+  return solver.dual_point() != nullptr || solver.local_point() != nullptr;
+}
 
 void weights_of_point(const Solver& solver, GapEvaluator& evaluator, std::vector<double>& weights) {
   if (solver.local_point() != nullptr) {
@@ -200,12 +227,14 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   RunProgress progress;
   if (!options.warm_start.empty()) warm_start_from(options.warm_start, data, options, *solver);
   // A run starts at the weights of its dual point, wherever that is.
-  std::vector<double> start(data.templates().storage());
-  weights_of_point(*solver, evaluator, start);
-  solver->adopt(start);
+  if (has_point(*solver)) {
+    std::vector<double> start(data.templates().storage());
+    weights_of_point(*solver, evaluator, start);
+    solver->adopt(start);
+  }
   if (!options.resume.empty()) {
     progress = resume_checkpoint(options.resume, data, options, *solver);
-    require_own_weights(options.resume, data, *solver, evaluator);
+    if (has_point(*solver)) require_own_weights(options.resume, data, *solver, evaluator);
   }
 
   std::function<void(const RunProgress&)> save;
@@ -221,7 +250,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   report.reason = outcome.reason.empty() ? chosen.reason : outcome.reason;
   report.relaxation =
       (oracle && oracle->exact()) || all_forests(data) ? Relaxation::exact : Relaxation::local_polytope;
-  if (!outcome.trace.empty()) report.last = outcome.trace.back();
+  report.last = outcome.last;
   report.trace = std::move(outcome.trace);
   report.epochs = outcome.progress.epoch;
   report.train_seconds = outcome.progress.train_seconds;

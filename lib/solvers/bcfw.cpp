@@ -81,7 +81,7 @@ class Bcfw final : public Solver {
   std::span<const double> weights() const override { return ascent_.weights().span(); }
   void adopt(std::span<const double> weights) override { ascent_.weights().assign(weights); }
   std::optional<std::span<const double>> averaged() const override { return average_.value(); }
-  std::optional<Certificate> certificate() const override { return ascent_.blocks().certificate(weights()); }
+  std::optional<Certificate> certificate() const override { return ascent_.blocks().certificate(); }
   std::uint64_t oracle_calls() const override { return ascent_.oracle_calls(); }
   std::uint64_t bytes() const override { return ascent_.bytes(); }
 

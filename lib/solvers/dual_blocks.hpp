@@ -70,8 +70,7 @@ class DualBlocks : public DualPoint {
   // Room in a step and a worker for any proposal until the next make_room().
   virtual void reserve_step(BlockStep& /*step*/) const {}
   virtual void reserve_worker(BlockWorker& /*worker*/) const {}
-  // For a model with these weights.
-  virtual std::optional<Certificate> certificate(std::span<const double> weights) const = 0;
+  virtual std::optional<Certificate> certificate() const = 0;
   virtual std::uint64_t bytes() const = 0;
   virtual void save(ByteWriter& out) const = 0;
   virtual void restore(ByteReader& in) = 0;

@@ -79,11 +79,10 @@ class MarginalBlocks final : public DualBlocks {
     for (std::size_t m = 0; m < store_.size(); ++m) worker.gradient.reserve(store_[m].size());
   }
   // Over an exact oracle on graphs with cycles μ is a mixture of labellings, but marginals cannot show it.
-  std::optional<Certificate> certificate(std::span<const double> weights) const override {
-    const bool exact = problem_.oracle->exact();
-    if (exact && !all_forests(problem_.data)) return std::nullopt;
-    return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *this, problem_.objective,
-                                                                 exact ? nullptr : problem_.oracle, weights)};
+  std::optional<Certificate> certificate() const override {
+    const bool forests = all_forests(problem_.data);
+    if (problem_.oracle->exact() && !forests) return std::nullopt;
+    return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *this, !forests)};
   }
   std::uint64_t bytes() const override { return store_.bytes(); }
 

@@ -65,7 +65,7 @@ class Loop {
         options_(options),
         hooks_(hooks),
         start_(Clock::now()) {
-    outcome_.progress = progress;
+    outcome_.progress = std::move(progress);
     outcome_.weights.assign(problem.data.templates().storage(), 0.0);
   }
 
@@ -83,6 +83,7 @@ class Loop {
       }
       evaluated = outcome_.progress.epoch % options_.evaluate_every == 0;
       if (!evaluated) continue;
+      on_schedule_ = true;
       if (!evaluate()) return std::move(outcome_);
       if (solver_.dual_point() != nullptr || solver_.local_point() != nullptr) solver_.adopt(rebuilt_);
       if (converged()) {
@@ -99,6 +100,7 @@ class Loop {
         last_save = Clock::now();
       }
     }
+    on_schedule_ = false;
     // Off schedule the solver keeps its running weights, so that a resumed run repeats the bits of one that
     // was never stopped.
     if (!evaluated && !evaluate()) return std::move(outcome_);
@@ -123,9 +125,10 @@ class Loop {
 
   RunProgress progress_now() const {
     RunProgress now = outcome_.progress;
-    now.wall_seconds += seconds_since(start_);
+    now.wall_seconds = wall_now();
     return now;
   }
+  double wall_now() const { return outcome_.progress.wall_seconds + seconds_since(start_); }
 
   // False where the numbers have gone bad: the outcome then holds the last good weights.
   bool evaluate() {
@@ -162,7 +165,7 @@ class Loop {
     outcome_.progress.evaluate_seconds += seconds_since(start);
     e.epoch = outcome_.progress.epoch;
     e.train_seconds = outcome_.progress.train_seconds;
-    e.wall_seconds = progress_now().wall_seconds;
+    e.wall_seconds = wall_now();
     e.oracle_calls = solver_.oracle_calls();
     const auto bad = [](const std::optional<double>& value) { return value && !std::isfinite(*value); };
     if (!std::isfinite(e.primal) || bad(e.dual) || bad(e.soft_primal) || bad(e.soft_dual) ||
@@ -173,10 +176,25 @@ class Loop {
     }
     if (e.certified) require_order(e, e.primal, *e.dual, "duality gap");
     if (e.soft_primal) require_order(e, *e.soft_primal, *e.soft_dual, "soft duality gap");
-    std::copy(chosen.begin(), chosen.end(), outcome_.weights.begin());
     outcome_.trace.push_back(e);
+    keep(e, chosen);
     if (hooks_.on_evaluation) hooks_.on_evaluation(e);
     return true;
+  }
+
+  // A step of a primal method may make things worse: the best weights are those to keep. Weights seen off
+  // schedule are kept for this run alone, since one that was never stopped does not see them.
+  void keep(const Evaluation& e, std::span<const double> chosen) {
+    auto& best = outcome_.progress.best;
+    const bool pointless = solver_.dual_point() == nullptr && solver_.local_point() == nullptr;
+    if (pointless && best && best->evaluation.primal <= e.primal) {
+      outcome_.last = best->evaluation;
+      outcome_.weights = best->weights;
+      return;
+    }
+    outcome_.last = e;
+    std::copy(chosen.begin(), chosen.end(), outcome_.weights.begin());
+    if (pointless && on_schedule_) best = RunProgress::Best{e, outcome_.weights};
   }
 
   void require_order(const Evaluation& e, double primal, double dual, const char* what) const {
@@ -209,6 +227,7 @@ class Loop {
   const Hooks& hooks_;
   Clock::time_point start_;
   std::vector<double> rebuilt_;
+  bool on_schedule_ = true;
   RunOutcome outcome_;
 };
 
@@ -217,7 +236,7 @@ class Loop {
 RunOutcome run(Solver& solver, GapEvaluator& evaluator, const Problem& problem, const TrainOptions& options,
                const Hooks& hooks, RunProgress progress,
                const std::function<void(const RunProgress&)>& save) {
-  return Loop(solver, evaluator, problem, options, hooks, progress).run(save);
+  return Loop(solver, evaluator, problem, options, hooks, std::move(progress)).run(save);
 }
 
 }  // namespace margrave

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "margrave/options.hpp"
@@ -18,13 +20,21 @@ struct RunProgress {
   double train_seconds = 0;
   double evaluate_seconds = 0;
   double wall_seconds = 0;
+  // The best weights so far of a solver without a point: its steps do not descend.
+  struct Best {
+    Evaluation evaluation;
+    std::vector<double> weights;
+  };
+  std::optional<Best> best;
 };
 
 struct RunOutcome {
   Status status = Status::epoch_limit;
   std::string reason;
   std::vector<Evaluation> trace;
-  std::vector<double> weights;  // those of the last evaluation: rebuilt from the dual point
+  // Those of the last evaluation, rebuilt from the dual point; of a primal method, those of the best one.
+  std::vector<double> weights;
+  Evaluation last;  // of these weights
   RunProgress progress;
 };
 

@@ -61,7 +61,7 @@ class Solver {
   virtual std::span<const double> weights() const = 0;
   // Takes over the weights rebuilt from the dual point, so that rounding does not pile up.
   virtual void adopt(std::span<const double> weights) = 0;
-  // Weights averaged over epochs, where that was asked for.
+  // Weights that may be better than weights(): an average, or the best a cutting-plane method met.
   virtual std::optional<std::span<const double>> averaged() const { return std::nullopt; }
   // The dual point as a model keeps it: labellings, or marginals of cliques.
   virtual std::optional<Certificate> certificate() const { return std::nullopt; }
@@ -82,5 +82,9 @@ std::unique_ptr<Solver> make_soft_bcfw(const Problem& problem, const SoftBcfwOpt
 std::unique_ptr<Solver> make_soft_sdca(const Problem& problem, const SoftSdcaOptions& options);
 std::unique_ptr<Solver> make_idal(const Problem& problem, const IdalOptions& options);
 std::unique_ptr<Solver> make_gdmm(const Problem& problem, const GdmmOptions& options);
+std::unique_ptr<Solver> make_pegasos(const Problem& problem, const PegasosOptions& options);
+std::unique_ptr<Solver> make_subgradient(const Problem& problem, const SubgradientOptions& options);
+std::unique_ptr<Solver> make_dlpw(const Problem& problem, const DlpwOptions& options);
+std::unique_ptr<Solver> make_one_slack(const Problem& problem, const OneSlackOptions& options);
 
 }  // namespace margrave

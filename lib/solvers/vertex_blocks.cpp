@@ -66,10 +66,10 @@ class VertexBlocks final : public DualBlocks {
         if (gap <= std::max(negligible, block_accuracy * first_gap)) break;
         std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
         if (vertex == VertexCache::absent) {
-          vertex = cache_.add(m, worker.labels, worker.fractional, loss(g, worker.labels, worker.fractional),
-                              gram_, worker.gram);
+          vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
           if (vertex == VertexCache::absent) break;
           b = cache_.block(m);
+          b.loss[vertex] = problem_.objective.loss(g, b.vertex(vertex, g.variables()));
           step.target.resize(b.count, 0.0);
           gradient[vertex] = hinge;
         }
@@ -143,15 +143,14 @@ class VertexBlocks final : public DualBlocks {
       const FactorGraph g = problem_.data[m];
       const VertexCache::Block b = cache_.block(m);
       for (std::uint32_t k = 0; k < b.count; ++k)
-        b.loss[k] = loss(g, b.vertex(k, g.variables()).labels, b.vertex(k, g.variables()).fractional);
+        b.loss[k] = problem_.objective.loss(g, b.vertex(k, g.variables()));
       check_products(in, m, b);
     }
   }
 
-  std::optional<Certificate> certificate(std::span<const double> weights) const override {
+  std::optional<Certificate> certificate() const override {
     if (!problem_.oracle->exact())
-      return Certificate{problem_.data.fingerprint(),
-                         stored_point(problem_.data, *this, problem_.objective, problem_.oracle, weights)};
+      return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *this, true)};
     Labellings c;
     c.atom_begin.push_back(0);
     c.label_begin.push_back(0);
@@ -175,7 +174,7 @@ class VertexBlocks final : public DualBlocks {
   Answer ask(const FactorGraph& g, BlockWorker& worker) const {
     if (!problem_.oracle->exact()) {
       const Answer answer = problem_.oracle->maximise(g, worker.potentials, worker.scratch, worker.masses);
-      split_masses(g.topology(), worker.masses, worker.labels, worker.fractional);
+      split_masses(g.topology(), worker.masses, std::span(worker.labels), worker.fractional);
       return answer;
     }
     const double score = problem_.oracle->argmax(g, worker.potentials, worker.scratch, worker.labels);
@@ -189,21 +188,6 @@ class VertexBlocks final : public DualBlocks {
     for_each_mass(top, vertex, [&](std::uint32_t a, std::uint32_t joint, double mass) {
       sum += mass * potentials.score(top, a, joint);
     });
-    return sum;
-  }
-
-  template <class Labels>
-  double loss(const FactorGraph& g, const Labels& labels, std::span<const Mass> fractional) const {
-    double sum = problem_.objective.loss(g, labels);
-    const double scale = problem_.objective.loss_scale(g);
-    // Fractional variables come first; their labels stand for nothing.
-    for (std::size_t at = 0; at < fractional.size() && fractional[at].clique < g.variables(); ++at) {
-      const auto i = fractional[at].clique;
-      const double weight = scale * static_cast<double>(g.loss(i));
-      const auto wrong = [&](auto state) { return static_cast<std::int32_t>(state) != g.label(i); };
-      if ((at == 0 || fractional[at - 1].clique != i) && wrong(labels[i])) sum -= weight;
-      if (wrong(fractional[at].joint)) sum += fractional[at].mass * weight;
-    }
     return sum;
   }
 

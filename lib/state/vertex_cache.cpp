@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <string>
 #include <utility>
-
-#include "margrave/error.hpp"
 
 namespace margrave {
 
@@ -31,34 +27,10 @@ void check_weights(const ByteReader& in, std::span<const double> weight) {
   if (std::abs(mass - 1) > 1e-6) in.fail("has weights that do not sum to 1");
 }
 
-// Masses as split_masses() leaves them; that they agree with their neighbours is measured where they are
-// used.
-std::vector<Mass> restored_masses(ByteReader& in, const Topology& top) {
-  std::vector<Mass> masses = in.get_array<Mass>();
-  for (std::size_t first = 0; first < masses.size();) {
-    const std::uint32_t a = masses[first].clique;
-    if (a >= top.cliques() || (first > 0 && a <= masses[first - 1].clique))
-      in.fail("has masses of a clique that does not follow");
-    const std::uint64_t states = top.clique_offset[a + 1] - top.clique_offset[a];
-    double total = 0;
-    std::size_t at = first;
-    for (; at < masses.size() && masses[at].clique == a; ++at) {
-      if (masses[at].joint >= states || !(masses[at].mass >= 0)) in.fail("has a mass that is no probability");
-      total += masses[at].mass;
-    }
-    if (!(std::abs(total - 1) <= 1e-6)) in.fail("has masses that do not sum to 1");
-    first = at;
-  }
-  return masses;
-}
-
 }  // namespace
 
 VertexCache::VertexCache(const Dataset& data) : blocks_(data.size()) {
-  for (const Template& t : data.templates()) {
-    if (t.order() == 1 && t.states[0] > std::numeric_limits<CachedLabel>::max() + 1U)
-      throw UsageError("template '" + t.name + "' has more than 65536 states");
-  }
+  require_cached_labels(data.templates());
   for (std::size_t m = 0; m < data.size(); ++m) {
     Storage& s = blocks_[m];
     const FactorGraph g = data[m];
@@ -115,7 +87,7 @@ std::uint32_t VertexCache::find(std::size_t m, std::span<const std::uint32_t> la
 }
 
 std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> labels,
-                               std::span<const Mass> fractional, double loss, const FeatureGram& gram,
+                               std::span<const Mass> fractional, const FeatureGram& gram,
                                FeatureGram::Scratch& scratch) {
   Storage& s = blocks_[m];
   if (!fractional.empty() && s.fractional.empty()) s.fractional.resize(s.capacity);
@@ -142,7 +114,7 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   gram.products(m, b.vertex(at, s.variables), b.vertices(), known, scratch, out.data());
   for (std::uint32_t k = 0; k < known; ++k) row[k] = b.gram[std::size_t{k} * s.capacity + at] = out[k];
   b.weight[at] = 0;
-  b.loss[at] = loss;
+  b.loss[at] = 0;
   return at;
 }
 
@@ -238,7 +210,11 @@ void VertexCache::restore(ByteReader& in, const Dataset& data) {
     s.count = static_cast<std::uint32_t>(n);
     if (in.get<bool>()) {
       s.fractional.resize(capacity);
-      for (std::size_t k = 0; k < n; ++k) s.fractional[k] = restored_masses(in, top);
+      for (std::size_t k = 0; k < n; ++k) {
+        s.fractional[k] = in.get_array<Mass>();
+        const char* wrong = wrong_masses(top, s.fractional[k]);
+        if (wrong != nullptr) in.fail(wrong);
+      }
       if (!s.fractional.front().empty()) in.fail("does not start at the truth");
     }
     const Block b = block(m);

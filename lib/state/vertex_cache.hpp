@@ -43,10 +43,10 @@ class VertexCache {
   static constexpr std::uint32_t absent = ~0U;
   std::uint32_t find(std::size_t m, std::span<const std::uint32_t> labels,
                      std::span<const Mass> fractional = {}) const;
-  // Adds a vertex with weight 0 and returns its number; replaces an unused one where the block is full;
-  // `absent` where that is impossible until make_room() has run.
+  // Adds a vertex with weight and loss 0 and returns its number; replaces an unused one where the block is
+  // full; `absent` where that is impossible until make_room() has run.
   std::uint32_t add(std::size_t m, std::span<const std::uint32_t> labels, std::span<const Mass> fractional,
-                    double loss, const FeatureGram& gram, FeatureGram::Scratch& scratch);
+                    const FeatureGram& gram, FeatureGram::Scratch& scratch);
   // Room for `visits` more vertices in every block, after dropping all but the youngest `keep_unused` of
   // those without weight.
   void make_room(std::uint32_t visits, std::uint32_t keep_unused);

@@ -98,7 +98,7 @@ TEST(FeatureGram, AgreesWithDenseFeaturesOnFractionalVertices) {
           }
         }
         Labelling split(g.variables());
-        split_masses(top, masses, split, fractional[k]);
+        split_masses(top, masses, std::span(split), fractional[k]);
         EXPECT_EQ(fractional[k].empty(), y == z);
         labels.insert(labels.end(), split.begin(), split.end());
         // Put together again they are the masses they came from.

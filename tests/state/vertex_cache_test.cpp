@@ -19,7 +19,9 @@ class CacheOf {
  public:
   explicit CacheOf(const Dataset& of) : data(of), arena(1), gram(data, arena), cache(data) {}
   std::uint32_t add(std::size_t m, const Labelling& y) {
-    return cache.add(m, y, {}, hamming_loss(data[m], y, Hamming::normalized), gram, scratch);
+    const std::uint32_t at = cache.add(m, y, {}, gram, scratch);
+    if (at != VertexCache::absent) cache.block(m).loss[at] = hamming_loss(data[m], y, Hamming::normalized);
+    return at;
   }
   // Whatever happened: weights of a simplex, truth first, losses and Gram matrix those of the labellings.
   void check(std::size_t m) const {
@@ -185,8 +187,8 @@ TEST(VertexCache, KeepsFractionalVertices) {
   const Labelling y = truth_of(g);
   const std::vector<Mass> halves{{0, 0, 0.5}, {0, 1, 0.5}};
   const std::vector<Mass> quarters{{0, 0, 0.25}, {0, 1, 0.75}};
-  const std::uint32_t half = of.cache.add(0, y, halves, 0.5, of.gram, of.scratch);
-  const std::uint32_t quarter = of.cache.add(0, y, quarters, 0.75, of.gram, of.scratch);
+  const std::uint32_t half = of.cache.add(0, y, halves, of.gram, of.scratch);
+  const std::uint32_t quarter = of.cache.add(0, y, quarters, of.gram, of.scratch);
   EXPECT_NE(half, quarter);
   EXPECT_EQ(of.cache.find(0, y), 0U);
   EXPECT_EQ(of.cache.find(0, y, halves), half);
@@ -210,7 +212,7 @@ TEST(VertexCache, KeepsFractionalVertices) {
        {std::vector<Mass>{{0, 0, 0.5}}, {{0, 7, 1.0}}, {{1, 0, 1.0}, {0, 0, 1.0}}, {{99, 0, 1.0}}}) {
     CacheOf spoilt(data);
     spoilt.cache.make_room(1, 0);
-    spoilt.cache.add(0, y, halves, 0.5, spoilt.gram, spoilt.scratch);
+    spoilt.cache.add(0, y, halves, spoilt.gram, spoilt.scratch);
     const_cast<std::vector<Mass>&>(spoilt.cache.block(0).fractional[1]) = wrong;
     ByteWriter bytes;
     spoilt.cache.save(bytes);

@@ -1,5 +1,4 @@
-// Every way to run bcfw, n-slack and the clique-wise solvers: what the agreement and determinism tests go
-// through.
+// Every way to run a solver: what the agreement and determinism tests go through.
 #pragma once
 
 #include <cstdint>
@@ -116,6 +115,43 @@ std::vector<OptionSet> clique_option_sets(const Options& base = {}) {
     set.options.threads = 2;
     sets.push_back(set);
   }
+  return sets;
+}
+
+// One set of options in deterministic mode on one thread.
+template <class Options>
+OptionSet option_set(const std::string& name, const Options& solver) {
+  OptionSet set;
+  set.name = std::string(Options::solver_name) + ", " + name;
+  set.options.threads = 1;
+  set.options.solver = solver;
+  return set;
+}
+
+// Primal methods over oracles, and dlpw. Deterministic mode only.
+inline std::vector<OptionSet> primal_option_sets() {
+  std::vector<OptionSet> sets;
+  sets.push_back(option_set("as it comes", PegasosOptions{}));
+  sets.push_back(option_set("batch 4", PegasosOptions{.batch = 4}));
+  sets.push_back(option_set("without projection", PegasosOptions{.batch = 3, .projection = false}));
+  sets.push_back(option_set("last weights", PegasosOptions{.averaging = false}));
+  sets.push_back(option_set("as it comes", SubgradientOptions{}));
+  sets.push_back(option_set("root", SubgradientOptions{.step_rule = StepRule::root}));
+  sets.push_back(option_set("without projection", SubgradientOptions{.projection = false}));
+  return sets;
+}
+inline std::vector<OptionSet> dlpw_option_sets() {
+  std::vector<OptionSet> sets;
+  sets.push_back(option_set("as it comes", DlpwOptions{}));
+  sets.push_back(option_set("batch 4, two sweeps", DlpwOptions{.sweeps = 2, .batch = 4}));
+  sets.push_back(option_set("soft-max", DlpwOptions{.inverse_temperature = 2000}));
+  return sets;
+}
+inline std::vector<OptionSet> one_slack_option_sets() {
+  std::vector<OptionSet> sets;
+  sets.push_back(option_set("as it comes", OneSlackOptions{}));
+  sets.push_back(option_set("plain", OneSlackOptions{.stabilisation = 0}));
+  sets.push_back(option_set("pruned at once", OneSlackOptions{.stabilisation = 0.8, .prune_after = 1}));
   return sets;
 }
 

@@ -1,0 +1,232 @@
+#include "solvers/plane_set.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/compensated.hpp"
+#include "base/kernels.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::size_t cells_per_block = 1U << 13U;
+
+}  // namespace
+
+PlaneSet::PlaneSet(const Problem& problem) : problem_(problem), new_fractions_(problem.data.size()) {
+  require_cached_labels(problem.data.templates());
+  label_begin_.push_back(0);
+  Plane truth;
+  for (std::size_t m = 0; m < problem.data.size(); ++m) {
+    const FactorGraph graph = problem.data[m];
+    label_begin_.push_back(label_begin_.back() + graph.variables());
+    for (std::size_t i = 0; i < graph.variables(); ++i)
+      truth.labels.push_back(static_cast<CachedLabel>(graph.label(i)));
+  }
+  truth.difference.assign(problem_.data.templates().storage(), 0.0);
+  add(std::move(truth), 1.0);
+}
+
+VertexView PlaneSet::vertex(const Plane& plane, std::size_t m) const {
+  VertexView vertex{plane.labels.data() + label_begin_[m], {}};
+  if (!plane.begin.empty())
+    vertex.fractional =
+        std::span(plane.fractions).subspan(plane.begin[m], plane.begin[m + 1] - plane.begin[m]);
+  return vertex;
+}
+
+double PlaneSet::loss_of(const Plane& plane) const {
+  CompensatedSum sum;
+  for (std::size_t m = 0; m < problem_.data.size(); ++m)
+    sum.add(problem_.objective.loss(problem_.data[m], vertex(plane, m)));
+  return problem_.objective.mean(sum.value());
+}
+
+void PlaneSet::start_plane() {
+  new_labels_.assign(label_begin_.back(), 0);
+  for (auto& masses : new_fractions_) masses.clear();
+}
+
+void PlaneSet::put(std::size_t m, std::span<const Mass> masses) {
+  split_masses(problem_.data[m].topology(), masses,
+               std::span(new_labels_).subspan(label_begin_[m], label_begin_[m + 1] - label_begin_[m]),
+               new_fractions_[m]);
+}
+
+void PlaneSet::finish_plane(std::span<const double> difference) {
+  Plane plane;
+  plane.difference.assign(difference.begin(), difference.end());
+  plane.labels = new_labels_;
+  if (std::any_of(new_fractions_.begin(), new_fractions_.end(), [](const auto& x) { return !x.empty(); })) {
+    plane.begin.push_back(0);
+    for (const auto& masses : new_fractions_) {
+      plane.fractions.insert(plane.fractions.end(), masses.begin(), masses.end());
+      plane.begin.push_back(plane.fractions.size());
+    }
+  }
+  add(std::move(plane), 0.0);
+}
+
+void PlaneSet::add(Plane plane, double weight) {
+  const std::size_t n = planes_.size();
+  loss_.push_back(loss_of(plane));
+  weight_.push_back(weight);
+  planes_.push_back(std::move(plane));
+  if (n + 1 > stride_) {
+    const std::size_t wider = std::max<std::size_t>(32, 2 * stride_);
+    std::vector<double> gram(wider * wider, 0.0);
+    for (std::size_t p = 0; p < n; ++p) std::copy_n(gram_.data() + p * stride_, n, gram.data() + p * wider);
+    gram_ = std::move(gram);
+    stride_ = wider;
+  }
+  problem_.arena.for_each_block(n + 1, 4, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t p = begin; p < end; ++p) {
+      const auto& other = planes_[p].difference;
+      gram_[n * stride_ + p] = kernels().dot_dd(planes_[n].difference.data(), other.data(), other.size());
+    }
+  });
+  for (std::size_t p = 0; p < n; ++p) gram_[p * stride_ + n] = gram_[n * stride_ + p];
+}
+
+void PlaneSet::prune(std::uint32_t rounds) {
+  std::vector<std::size_t> kept;
+  for (std::size_t p = 0; p < planes_.size(); ++p) {
+    planes_[p].idle = weight_[p] > 0 ? 0 : planes_[p].idle + 1;
+    if (p == 0 || planes_[p].idle < rounds) kept.push_back(p);
+  }
+  if (kept.size() == planes_.size()) return;
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    for (std::size_t j = 0; j < kept.size(); ++j) gram_[k * stride_ + j] = gram_[kept[k] * stride_ + kept[j]];
+    if (k == kept[k]) continue;
+    planes_[k] = std::move(planes_[kept[k]]);
+    weight_[k] = weight_[kept[k]];
+    loss_[k] = loss_[kept[k]];
+  }
+  planes_.resize(kept.size());
+  weight_.resize(kept.size());
+  loss_.resize(kept.size());
+}
+
+void PlaneSet::write_weights(std::span<double> w) const {
+  const double scale = 1 / problem_.objective.lambda;
+  problem_.arena.for_each_block(w.size(), cells_per_block, [&](std::size_t begin, std::size_t end, int) {
+    std::fill(w.begin() + static_cast<std::ptrdiff_t>(begin), w.begin() + static_cast<std::ptrdiff_t>(end),
+              0);
+    for (std::size_t p = 0; p < planes_.size(); ++p)
+      if (weight_[p] > 0)
+        kernels().add_scaled(planes_[p].difference.data() + begin, end - begin, scale * weight_[p],
+                             w.data() + begin);
+  });
+}
+
+void PlaneSet::masses(std::size_t m, std::vector<Mass>& out) const {
+  const Topology& top = problem_.data[m].topology();
+  std::vector<double> cells(top.cells(), 0.0);
+  for (std::size_t p = 0; p < planes_.size(); ++p) {
+    if (!(weight_[p] > 0)) continue;
+    for_each_mass(top, vertex(planes_[p], m), [&](std::uint32_t a, std::uint32_t joint, double mass) {
+      cells[top.clique_offset[a] + joint] += weight_[p] * mass;
+    });
+  }
+  for (std::uint32_t a = 0; a < top.cliques(); ++a)
+    for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
+      if (cells[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), cells[y]});
+}
+
+// Labellings where the oracle searches among them; marginals where it searches the local polytope.
+Certificate PlaneSet::certificate() const {
+  const Dataset& data = problem_.data;
+  if (!problem_.oracle->exact()) return {data.fingerprint(), stored_point(data, *this, true)};
+  Labellings point;
+  point.atom_begin.push_back(0);
+  point.label_begin.push_back(0);
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const std::size_t first = point.weight.size();
+    for (std::size_t p = 0; p < planes_.size(); ++p) {
+      if (!(weight_[p] > 0)) continue;
+      const std::span labels(vertex(planes_[p], m).labels, data[m].variables());
+      std::size_t atom = first;
+      while (atom < point.weight.size() &&
+             !std::equal(labels.begin(), labels.end(),
+                         point.label.begin() + static_cast<std::ptrdiff_t>(point.label_begin[atom])))
+        ++atom;
+      if (atom < point.weight.size()) {
+        point.weight[atom] += weight_[p];
+        continue;
+      }
+      point.weight.push_back(weight_[p]);
+      point.label.insert(point.label.end(), labels.begin(), labels.end());
+      point.label_begin.push_back(point.label.size());
+    }
+    point.atom_begin.push_back(point.weight.size());
+  }
+  return {data.fingerprint(), std::move(point)};
+}
+
+std::uint64_t PlaneSet::bytes() const {
+  std::uint64_t sum = gram_.size() * sizeof(double);
+  for (const Plane& plane : planes_)
+    sum += plane.difference.size() * sizeof(double) + plane.labels.size() * sizeof(CachedLabel) +
+           plane.begin.size() * sizeof(std::uint64_t) + plane.fractions.size() * sizeof(Mass);
+  return sum;
+}
+
+void PlaneSet::save(ByteWriter& out) const {
+  out.put<std::uint64_t>(planes_.size());
+  for (std::size_t p = 0; p < planes_.size(); ++p) {
+    const Plane& plane = planes_[p];
+    out.put(weight_[p]);
+    out.put(plane.idle);
+    out.put_array(std::span<const double>(plane.difference));
+    out.put_array(std::span<const CachedLabel>(plane.labels));
+    out.put_array(std::span<const std::uint64_t>(plane.begin));
+    out.put_array(std::span<const Mass>(plane.fractions));
+  }
+}
+
+void PlaneSet::restore(ByteReader& in) {
+  planes_.clear();
+  weight_.clear();
+  loss_.clear();
+  const auto count = in.get<std::uint64_t>();
+  double total = 0;
+  for (std::uint64_t p = 0; p < count; ++p) {
+    const auto weight = in.get<double>();
+    Plane plane;
+    plane.idle = in.get<std::uint32_t>();
+    plane.difference = in.get_array<double>();
+    plane.labels = in.get_array<CachedLabel>();
+    plane.begin = in.get_array<std::uint64_t>();
+    plane.fractions = in.get_array<Mass>();
+    check(plane, in);
+    if (!(weight >= 0 && weight <= 2)) in.fail("holds a plane's weight that is none");
+    total += weight;
+    add(std::move(plane), weight);
+  }
+  if (!(std::abs(total - 1) <= 1e-9)) in.fail("holds planes whose weights do not sum to 1");
+}
+
+void PlaneSet::check(const Plane& plane, ByteReader& in) const {
+  const Dataset& data = problem_.data;
+  if (plane.difference.size() != data.templates().storage() || plane.labels.size() != label_begin_.back() ||
+      !(plane.begin.empty() || plane.begin.size() == data.size() + 1))
+    in.fail("does not fit the data or the options");
+  if (!std::all_of(plane.difference.begin(), plane.difference.end(),
+                   [](double x) { return std::isfinite(x); }))
+    in.fail("holds a plane that is not finite");
+  if (!plane.begin.empty() && (plane.begin.front() != 0 || plane.begin.back() != plane.fractions.size() ||
+                               !std::is_sorted(plane.begin.begin(), plane.begin.end())))
+    in.fail("holds a plane whose points are out of order");
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const Topology& top = data[m].topology();
+    const VertexView v = vertex(plane, m);
+    for (std::size_t i = 0; i < top.variables(); ++i)
+      if (v.labels[i] >= top.states[i]) in.fail("holds a label that does not exist");
+    const char* wrong = wrong_masses(top, v.fractional);
+    if (wrong != nullptr) in.fail(wrong);
+  }
+}
+
+}  // namespace margrave

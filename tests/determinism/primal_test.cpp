@@ -1,0 +1,168 @@
+// Primal methods and cutting planes: one set of model bytes, whatever the threads and the interruptions.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "determinism/runs.hpp"
+#include "margrave/error.hpp"
+#include "margrave/train.hpp"
+#include "support/option_sets.hpp"
+#include "support/problems.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace margrave::test {
+namespace {
+
+std::vector<OptionSet> all_sets() {
+  std::vector<OptionSet> sets = primal_option_sets();
+  for (const auto& more : {dlpw_option_sets(), one_slack_option_sets()})
+    sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
+TEST(PrimalDeterminism, ModelBytesDoNotDependOnThreads) {
+  const ScratchFolder folder;
+  for (const bool chains : {true, false}) {
+    // 300 examples make several waves of cutting planes.
+    const Dataset data = chains ? many_chains() : random_problem(5, 300, 5);
+    for (const OptionSet& set : all_sets()) {
+      SCOPED_TRACE(set.name);
+      std::set<std::string> bytes;
+      for (const int threads : {1, 1, 2, 3, 7, 16}) {
+        TrainOptions options = few_epochs(set.options);
+        options.threads = threads;
+        bytes.insert(model_bytes(train(data, options), folder));
+      }
+      EXPECT_EQ(bytes.size(), 1U);
+    }
+  }
+}
+
+TEST(PrimalDeterminism, HoldsOnEveryKindOfGraph) {
+  const ScratchFolder folder;
+  for (const TinyProblem& p : tiny_problems()) {
+    SCOPED_TRACE(p.name);
+    const Dataset data = p.make();
+    for (const OptionSet& set : all_sets()) {
+      SCOPED_TRACE(set.name);
+      std::set<std::string> bytes;
+      for (const int threads : {1, 3, 16}) {
+        TrainOptions options = few_epochs(set.options);
+        options.threads = threads;
+        bytes.insert(model_bytes(train(data, options), folder));
+      }
+      EXPECT_EQ(bytes.size(), 1U);
+    }
+  }
+}
+
+TEST(PrimalCheckpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
+  const ScratchFolder folder;
+  const Dataset data = random_problem(6, 300, 4);
+  for (const OptionSet& set : all_sets()) {
+    SCOPED_TRACE(set.name);
+    const TrainOptions options = few_epochs(set.options);
+    const std::string wanted = model_bytes(train(data, options), folder);
+    int interrupted = 0;
+    for (const std::uint64_t blocks : {1U, 2U, 3U, 5U, 31U, 400U}) {
+      SCOPED_TRACE(blocks);
+      const TrainResult first = train_for(data, options, folder.file("checkpoint"), blocks);
+      if (first.report.status != Status::interrupted) continue;
+      ++interrupted;
+      TrainOptions again = options;
+      again.resume = folder.file("checkpoint");
+      again.threads = blocks % 2 == 0 ? 1 : 5;
+      EXPECT_EQ(model_bytes(train(data, again), folder), wanted);
+    }
+    EXPECT_GE(interrupted, 3);
+  }
+}
+
+// The best weights may be older than the checkpoint.
+TEST(PrimalCheckpoint, TheBestWeightsSurviveAResume) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  TrainOptions options;
+  options.solver = PegasosOptions{.averaging = false};
+  options.max_epochs = 30;
+  const TrainResult whole = train(data, options);
+  std::uint64_t best = 0;
+  for (const Evaluation& e : whole.report.trace)
+    if (e.primal == whole.report.last.primal) best = e.epoch;
+  ASSERT_EQ(best, whole.report.last.epoch);
+  ASSERT_LT(best, 30U) << "the last weights are the best: this test would show nothing";
+  TrainOptions first = options;
+  first.max_epochs = best;
+  first.checkpoint = folder.file("checkpoint");
+  train(data, first);
+  options.resume = folder.file("checkpoint");
+  const TrainResult resumed = train(data, options);
+  EXPECT_EQ(resumed.report.last.primal, whole.report.last.primal);
+  EXPECT_EQ(resumed.report.last.epoch, best);
+  EXPECT_EQ(model_bytes(resumed, folder), model_bytes(whole, folder));
+}
+
+TEST(PrimalCheckpoint, DamagedFilesAreRefused) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  for (const SolverOptions& solver :
+       std::vector<SolverOptions>{PegasosOptions{}, DlpwOptions{}, OneSlackOptions{}}) {
+    TrainOptions options;
+    options.solver = solver;
+    options.max_epochs = 2;
+    options.checkpoint = folder.file("checkpoint");
+    train(data, options);
+    const std::string bytes = read_file(folder.file("checkpoint"));
+    options.checkpoint.clear();
+    options.resume = folder.file("damaged");
+    for (std::size_t at = 0; at < bytes.size(); at += bytes.size() / 40 + 1) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ 1);
+      folder.write("damaged", damaged);
+      EXPECT_THROW(train(data, options), InputError) << "byte " << at;
+      folder.write("damaged", bytes.substr(0, at));
+      EXPECT_THROW(train(data, options), InputError) << at << " bytes";
+    }
+  }
+}
+
+TEST(PrimalCheckpoint, PlanesStartARunAtAnotherLambdaOrLoss) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  TrainOptions options;
+  options.solver = OneSlackOptions{};
+  options.gap = 1e-4;
+  options.lambda = 0.11;
+  options.checkpoint = folder.file("checkpoint");
+  ASSERT_EQ(train(data, options).report.status, Status::converged);
+  options.checkpoint.clear();
+  options.lambda = 0.1;
+  for (const Hamming hamming : {Hamming::normalized, Hamming::sum}) {
+    options.hamming = hamming;
+    options.warm_start.clear();
+    const Report cold = train(data, options).report;
+    options.warm_start = folder.file("checkpoint");
+    const Report warm = train(data, options).report;
+    EXPECT_EQ(warm.status, Status::converged);
+    EXPECT_NEAR(warm.last.primal, cold.last.primal, 1e-4 * cold.last.primal);
+    if (hamming == Hamming::normalized) EXPECT_LT(warm.epochs, cold.epochs);
+  }
+}
+
+TEST(PrimalCheckpoint, PrimalMethodsRefuseAWarmStart) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  TrainOptions options;
+  options.solver = PegasosOptions{};
+  options.max_epochs = 1;
+  options.checkpoint = folder.file("checkpoint");
+  train(data, options);
+  options.checkpoint.clear();
+  options.warm_start = folder.file("checkpoint");
+  EXPECT_THROW(train(data, options), UsageError);
+}
+
+}  // namespace
+}  // namespace margrave::test
