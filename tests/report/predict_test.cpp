@@ -236,6 +236,23 @@ TEST(TrainInference, RelaxedOraclesBoundTheSameProblem) {
   EXPECT_NEAR(certified.primal, chosen.report.last.primal, 1e-6);
 }
 
+TEST(TrainInference, RelaxedOraclesGiveTheSameBitsOnAnyNumberOfThreads) {
+  const Dataset data = complete_graphs(4);
+  TrainOptions options;
+  options.solver = BcfwOptions{};
+  options.max_epochs = 10;
+  for (const Inference inference : {Inference::lp, Inference::roof_dual, Inference::msd}) {
+    options.inference = inference;
+    options.threads = 1;
+    const TrainResult one = train(data, options);
+    options.threads = 3;
+    const TrainResult three = train(data, options);
+    EXPECT_EQ(one.model.weights, three.model.weights);
+    EXPECT_EQ(one.report.last.primal, three.report.last.primal);
+    EXPECT_EQ(one.report.relaxation, Relaxation::local_polytope);
+  }
+}
+
 TEST(Predict, RefusesWhatRelaxationsCannotGive) {
   const Dataset data = test::random_chains(1, {.examples = 3});
   const Model model = model_for(data, 1);
