@@ -88,7 +88,8 @@ class CliqueEngine final : public Solver {
   std::optional<std::span<const double>> averaged() const override { return average_.value(); }
   // Messages bound the primal wherever no exact oracle does.
   std::optional<Certificate> certificate() const override {
-    const bool messages = problem_.oracle == nullptr || problem_.objective.gamma > 0;
+    const bool messages =
+        problem_.oracle == nullptr || !problem_.oracle->exact() || problem_.objective.gamma > 0;
     return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *state_, messages)};
   }
   std::uint64_t oracle_calls() const override {
