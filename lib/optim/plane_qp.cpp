@@ -126,12 +126,13 @@ void PlaneQpSolver::find_direction(const double* gradient) {
     sum += direction_[i];
     of_ones += ones_[i];
   }
+  level_ = most + sum / of_ones;
   for (std::size_t i = 0; i < n; ++i) direction_[i] -= sum / of_ones * ones_[i];
 }
 
 // Along the direction to the optimum, or to where a weight is used up. Returns the place of the vertex that
-// is, or the size of the support.
-std::size_t PlaneQpSolver::walk(double* weight, const double* gradient) {
+// is, or the size of the support. The gradient is kept true on the support alone: s·Qd = g − level − ridge·d.
+std::size_t PlaneQpSolver::walk(double* weight, double* gradient) {
   const std::size_t n = support_.size();
   double slope = 0, norm = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -151,6 +152,8 @@ std::size_t PlaneQpSolver::walk(double* weight, const double* gradient) {
   for (std::size_t i = 0; i < n; ++i) {
     double& a = weight[support_[i]];
     a = i == used_up ? 0 : std::max(0.0, a + length * direction_[i]);
+    double& g = gradient[support_[i]];
+    g -= length * (g - level_ - ridge_ * direction_[i]);
   }
   return used_up;
 }
@@ -202,7 +205,6 @@ double PlaneQpSolver::solve(const PlaneQp& qp, double tolerance, double* weight)
       const std::size_t used_up = walk(candidate_.data(), gradient);
       if (used_up == support_.size()) break;
       remove(used_up);
-      fill_gradient(qp, candidate_.data(), gradient);
     }
     normalise(qp.count, candidate_.data());
     fill_gradient(qp, candidate_.data(), gradient);

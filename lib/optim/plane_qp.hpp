@@ -39,7 +39,7 @@ class PlaneQpSolver {
   void remove(std::size_t place);
   bool follow(const PlaneQp& qp, const double* weight);
   void find_direction(const double* gradient);
-  std::size_t walk(double* weight, const double* gradient);
+  std::size_t walk(double* weight, double* gradient);
   void solve_factored(double* x) const;
   double* row(std::size_t i) { return factor_.data() + i * capacity_; }
   const double* row(std::size_t i) const { return factor_.data() + i * capacity_; }
@@ -51,6 +51,7 @@ class PlaneQpSolver {
   std::vector<double> factor_;
   std::size_t capacity_ = 0;
   double shift_ = 0, ridge_ = 0;
+  double level_ = 0;  // the gradient that all of the support has at its optimum
   std::vector<double> direction_, ones_, gradient_, candidate_;
 };
 

@@ -34,7 +34,7 @@ class RealPrimal : public ::testing::Test {
 };
 
 TEST_F(RealPrimal, OneSlackEnclosesTheOptimumOfTheWords) {
-  TrainOptions options = with(OneSlackOptions{.stabilisation = 0.8}, 300, 5);
+  TrainOptions options = with(OneSlackOptions{}, 300, 5);
   options.gap = 1e-3;
   const Report report = train(words(), options).report;
   EXPECT_EQ(report.status, Status::converged);

@@ -120,7 +120,7 @@ inline std::vector<OptionSet> primal_option_sets() {
 inline std::vector<OptionSet> dlpw_option_sets() {
   std::vector<OptionSet> sets;
   sets.push_back(option_set("as it comes", DlpwOptions{}));
-  sets.push_back(option_set("batch 4, two sweeps", DlpwOptions{.sweeps = 2, .batch = 4}));
+  sets.push_back(option_set("batch 4, five sweeps", DlpwOptions{.sweeps = 5, .batch = 4}));
   sets.push_back(option_set("soft-max", DlpwOptions{.inverse_temperature = 20000}));
   return sets;
 }
