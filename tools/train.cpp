@@ -182,7 +182,7 @@ class Train {
     if (report.status == Status::interrupted && !options.checkpoint.empty())
       verb_.say("      the same command with --resume {} goes on\n", options.checkpoint);
     else if (report.status == Status::epoch_limit)
-      verb_.say("      a larger --max-epochs brings a smaller gap\n");
+      verb_.say("      a larger --max-epochs brings a smaller {}\n", report.last.dual ? "gap" : "primal");
   }
 
   Verb& verb_;

@@ -200,7 +200,7 @@ struct GdmmOptions : CliqueOptions {
 struct PegasosOptions {
   std::uint32_t batch = 1;
   bool projection = true;  ///< onto the ball that holds the optimum
-  bool averaging = true;   ///< over steps, step t counted t-fold
+  bool averaging = true;   ///< over steps, step t counted t³-fold
 
   static constexpr std::string_view solver_name = "pegasos";
   static constexpr auto fields() {
@@ -260,7 +260,7 @@ struct DlpwOptions {
 
 /// One-slack cutting planes (Joachims, Finley, Yu 2009; the same loop is BMRM, Teo et al. 2010).
 struct OneSlackOptions {
-  double stabilisation = 0.5;
+  double stabilisation = 0.8;
   std::uint32_t prune_after = 50;
 
   static constexpr std::string_view solver_name = "one-slack";

@@ -3,23 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/kernels.hpp"
 #include "optim/simplex_qp.hpp"
 
 namespace margrave {
 
 namespace {
 
-constexpr double ridge = 1e-13;             // of the largest diagonal: planes may be linearly dependent
+constexpr double relative_ridge = 1e-13;    // of the largest diagonal
 constexpr std::size_t polish_steps = 2000;  // pairwise, at the very end
 constexpr std::size_t rounds_per_vertex = 4;
 
 // g = b − s·Qα
 void fill_gradient(const PlaneQp& qp, const double* weight, double* gradient) {
-  for (std::size_t k = 0; k < qp.count; ++k) {
-    double sum = 0;
-    for (std::size_t j = 0; j < qp.count; ++j) sum += qp.gram[k * qp.stride + j] * weight[j];
-    gradient[k] = qp.linear[k] - qp.scale * sum;
-  }
+  for (std::size_t k = 0; k < qp.count; ++k)
+    gradient[k] = qp.linear[k] - qp.scale * kernels().dot_dd(qp.gram + k * qp.stride, weight, qp.count);
 }
 
 struct Gap {
@@ -33,89 +31,10 @@ Gap gap_of(const PlaneQp& qp, const double* weight, const double* gradient) {
   return {best, mean};
 }
 
-// In place: the lower triangle of A = LLᵀ. False where A is not positive definite.
-bool factorise(double* a, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = a[i * n + j];
-      for (std::size_t k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
-      if (i != j) {
-        a[i * n + j] = sum / a[j * n + j];
-      } else {
-        if (!(sum > 0)) return false;
-        a[i * n + i] = std::sqrt(sum);
-      }
-    }
-  }
-  return true;
-}
-
-void solve_factorised(const double* l, std::size_t n, double* x) {
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 0; k < i; ++k) x[i] -= l[i * n + k] * x[k];
-    x[i] /= l[i * n + i];
-  }
-  for (std::size_t i = n; i-- > 0;) {
-    for (std::size_t k = i + 1; k < n; ++k) x[i] -= l[k * n + i] * x[k];
-    x[i] /= l[i * n + i];
-  }
-}
-
-// The direction d on the support, Σd = 0, that maximises <g, d> − s/2·dᵀQd: with the first vertex of the
-// support taken out through Σd = 0, a positive (semi)definite system in the others.
-bool direction(const PlaneQp& qp, const std::vector<std::size_t>& support, const double* gradient,
-               PlaneQpScratch& scratch) {
-  const std::size_t n = support.size() - 1;
-  const std::size_t base = support[0];
-  const auto q = [&](std::size_t a, std::size_t b) { return qp.gram[a * qp.stride + b]; };
-  scratch.matrix.resize(n * n);
-  scratch.solution.resize(n + 1);
-  double largest = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t a = support[i + 1];
-    for (std::size_t j = 0; j <= i; ++j) {
-      const std::size_t b = support[j + 1];
-      scratch.matrix[i * n + j] = qp.scale * (q(a, b) - q(a, base) - q(base, b) + q(base, base));
-    }
-    largest = std::max(largest, scratch.matrix[i * n + i]);
-    scratch.solution[i + 1] = gradient[a] - gradient[base];
-  }
-  if (!(largest > 0)) return false;
-  for (std::size_t i = 0; i < n; ++i) scratch.matrix[i * n + i] += ridge * largest;
-  if (!factorise(scratch.matrix.data(), n)) return false;
-  solve_factorised(scratch.matrix.data(), n, scratch.solution.data() + 1);
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (!std::isfinite(scratch.solution[i + 1])) return false;
-    sum += scratch.solution[i + 1];
-  }
-  scratch.solution[0] = -sum;
-  return true;
-}
-
-// How far along d: to the optimum on the line, or to where a weight is used up. Returns the vertex (its place
-// in the support) that is used up, or the size of the support.
-std::size_t walk(const PlaneQp& qp, const std::vector<std::size_t>& support, const double* d, double* weight,
-                 const double* gradient) {
-  double slope = 0, curvature = 0;
-  for (std::size_t i = 0; i < support.size(); ++i) {
-    slope += gradient[support[i]] * d[i];
-    for (std::size_t j = 0; j < support.size(); ++j)
-      curvature += qp.scale * qp.gram[support[i] * qp.stride + support[j]] * d[i] * d[j];
-  }
-  if (!(slope > 0)) return support.size();
-  double length = curvature > 0 ? slope / curvature : 1e300;
-  std::size_t used_up = support.size();
-  for (std::size_t i = 0; i < support.size(); ++i) {
-    if (d[i] >= 0 || weight[support[i]] + length * d[i] > 0) continue;
-    length = -weight[support[i]] / d[i];
-    used_up = i;
-  }
-  if (length >= 1e300) return support.size();
-  for (std::size_t i = 0; i < support.size(); ++i)
-    weight[support[i]] = std::max(0.0, weight[support[i]] + length * d[i]);
-  if (used_up < support.size()) weight[support[used_up]] = 0;
-  return used_up;
+double value_of(const PlaneQp& qp, const double* weight, const double* gradient) {
+  double sum = 0;  // <b, α> − s/2·αᵀQα = ½ <b + g, α>
+  for (std::size_t k = 0; k < qp.count; ++k) sum += weight[k] * (qp.linear[k] + gradient[k]) / 2;
+  return sum;
 }
 
 void normalise(std::size_t count, double* weight) {
@@ -124,43 +43,186 @@ void normalise(std::size_t count, double* weight) {
   for (std::size_t k = 0; k < count; ++k) weight[k] /= sum;
 }
 
-double value_of(const PlaneQp& qp, const double* weight, const double* gradient) {
-  double sum = 0;  // <b, α> − s/2·αᵀQα = ½ <b + g, α>
-  for (std::size_t k = 0; k < qp.count; ++k) sum += weight[k] * (qp.linear[k] + gradient[k]) / 2;
-  return sum;
-}
-
 }  // namespace
 
-double solve_plane_qp(const PlaneQp& qp, double tolerance, double* weight, PlaneQpScratch& scratch) {
-  scratch.gradient.resize(2 * qp.stride);
-  double* gradient = scratch.gradient.data();
-  std::vector<std::size_t>& support = scratch.support;
+// One more row of the factor. False where rounding leaves nothing of its diagonal.
+bool PlaneQpSolver::append(const PlaneQp& qp, std::size_t vertex) {
+  const std::size_t n = support_.size();
+  if (n == 0) {
+    double largest = 0;
+    for (std::size_t k = 0; k < qp.count; ++k) largest = std::max(largest, qp.gram[k * qp.stride + k]);
+    shift_ = std::max(qp.scale * largest, 1e-300);
+    ridge_ = relative_ridge * shift_;
+  }
+  if (n + 1 > capacity_) {
+    const std::size_t wider = std::max<std::size_t>(32, 2 * capacity_);
+    std::vector<double> factor(wider * wider);
+    for (std::size_t i = 0; i < n; ++i) std::copy_n(row(i), i + 1, factor.data() + i * wider);
+    factor_ = std::move(factor);
+    capacity_ = wider;
+  }
+  double* last = row(n);
+  const double* gram = qp.gram + vertex * qp.stride;
+  for (std::size_t i = 0; i < n; ++i)
+    last[i] = (qp.scale * gram[support_[i]] + shift_ - kernels().dot_dd(last, row(i), i)) / row(i)[i];
+  const double diagonal = qp.scale * gram[vertex] + shift_ + ridge_;
+  const double left = diagonal - kernels().dot_dd(last, last, n);
+  if (!(left > 0)) return false;
+  last[n] = std::sqrt(left);
+  support_.push_back(vertex);
+  return true;
+}
+
+// Takes a row out; rotations of neighbouring columns make the rest a triangle again.
+void PlaneQpSolver::remove(std::size_t place) {
+  const std::size_t n = support_.size();
+  for (std::size_t i = place + 1; i < n; ++i) std::copy_n(row(i), i + 1, row(i - 1));
+  for (std::size_t j = place; j + 1 < n; ++j) {
+    const double length = std::hypot(row(j)[j], row(j)[j + 1]);
+    const double c = row(j)[j] / length;
+    const double s = row(j)[j + 1] / length;
+    for (std::size_t i = j; i + 1 < n; ++i) {
+      const double a = row(i)[j];
+      const double b = row(i)[j + 1];
+      row(i)[j] = c * a + s * b;
+      row(i)[j + 1] = c * b - s * a;
+    }
+  }
+  support_.erase(support_.begin() + static_cast<std::ptrdiff_t>(place));
+}
+
+// Makes the support that of the weights.
+bool PlaneQpSolver::follow(const PlaneQp& qp, const double* weight) {
+  for (std::size_t i = support_.size(); i-- > 0;)
+    if (!(weight[support_[i]] > 0)) remove(i);
+  for (std::size_t k = 0; k < qp.count; ++k)
+    if (weight[k] > 0 && std::find(support_.begin(), support_.end(), k) == support_.end() && !append(qp, k))
+      return false;
+  return true;
+}
+
+// x ← (LLᵀ)⁻¹x
+void PlaneQpSolver::solve_factored(double* x) const {
+  const std::size_t n = support_.size();
+  for (std::size_t i = 0; i < n; ++i) x[i] = (x[i] - kernels().dot_dd(row(i), x, i)) / row(i)[i];
+  for (std::size_t i = n; i-- > 0;) {
+    x[i] /= row(i)[i];
+    kernels().add_scaled(row(i), i, -x[i], x);
+  }
+}
+
+// The direction on the support, summing to nothing, to the optimum there.
+void PlaneQpSolver::find_direction(const double* gradient) {
+  const std::size_t n = support_.size();
+  direction_.resize(n);
+  ones_.assign(n, 1.0);
+  double most = gradient[support_[0]];
+  for (const std::size_t k : support_) most = std::max(most, gradient[k]);
+  for (std::size_t i = 0; i < n; ++i) direction_[i] = gradient[support_[i]] - most;
+  solve_factored(direction_.data());
+  solve_factored(ones_.data());
+  double sum = 0, of_ones = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    sum += direction_[i];
+    of_ones += ones_[i];
+  }
+  level_ = most + sum / of_ones;
+  for (std::size_t i = 0; i < n; ++i) direction_[i] -= sum / of_ones * ones_[i];
+}
+
+// Along the direction to the optimum, or to where a weight is used up. Returns the place of the vertex that
+// is, or the size of the support. The gradient is kept true on the support alone: s·Qd = g − level − ridge·d.
+std::size_t PlaneQpSolver::walk(double* weight, double* gradient) {
+  const std::size_t n = support_.size();
+  double slope = 0, norm = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    slope += gradient[support_[i]] * direction_[i];
+    norm += direction_[i] * direction_[i];
+  }
+  if (!(slope > 0) || !std::isfinite(slope)) return n;
+  // s·dᵀQd = <g, d> − ridge·|d|², which is what d solves.
+  const double curvature = slope - ridge_ * norm;
+  double length = curvature > 1e-3 * slope ? slope / curvature : 1e3;
+  std::size_t used_up = n;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (direction_[i] >= 0 || weight[support_[i]] + length * direction_[i] > 0) continue;
+    length = -weight[support_[i]] / direction_[i];
+    used_up = i;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    double& a = weight[support_[i]];
+    a = i == used_up ? 0 : std::max(0.0, a + length * direction_[i]);
+    double& g = gradient[support_[i]];
+    g -= length * (g - level_ - ridge_ * direction_[i]);
+  }
+  return used_up;
+}
+
+void PlaneQpSolver::save(ByteWriter& out) const {
+  out.put<std::uint64_t>(support_.size());
+  out.put(shift_);
+  out.put(ridge_);
+  for (std::size_t i = 0; i < support_.size(); ++i) {
+    out.put<std::uint64_t>(support_[i]);
+    out.put_array(std::span<const double>(row(i), i + 1));
+  }
+}
+
+void PlaneQpSolver::restore(ByteReader& in, std::size_t vertices) {
+  const auto n = in.get<std::uint64_t>();
+  shift_ = in.get<double>();
+  ridge_ = in.get<double>();
+  support_.clear();
+  if (n > vertices || !std::isfinite(shift_) || !std::isfinite(ridge_))
+    in.fail("holds a factor that is none");
+  capacity_ = std::max(capacity_, n);
+  factor_.resize(capacity_ * capacity_);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    support_.push_back(in.get<std::uint64_t>());
+    const auto cells = in.get_array<double>();
+    bool good = support_.back() < vertices && cells.size() == i + 1 && cells.back() > 0;
+    good = good && std::count(support_.begin(), support_.end(), support_.back()) == 1;
+    for (const double x : cells) good = good && std::isfinite(x);
+    if (!good) in.fail("holds a factor that is none");
+    std::copy(cells.begin(), cells.end(), row(i));
+  }
+}
+
+double PlaneQpSolver::solve(const PlaneQp& qp, double tolerance, double* weight) {
+  gradient_.resize(2 * qp.stride);
+  double* gradient = gradient_.data();
   fill_gradient(qp, weight, gradient);
   Gap gap = gap_of(qp, weight, gradient);
   double value = value_of(qp, weight, gradient);
+  bool fresh = support_.empty();
   for (std::size_t round = 0; round < rounds_per_vertex * qp.count && gap.value > tolerance; ++round) {
-    support.clear();
-    for (std::size_t k = 0; k < qp.count; ++k)
-      if (weight[k] > 0 || k == gap.best) support.push_back(k);
-    scratch.candidate.assign(weight, weight + qp.count);
-    double* candidate = scratch.candidate.data();
-    while (support.size() > 1 && direction(qp, support, gradient, scratch)) {
-      const std::size_t used_up = walk(qp, support, scratch.solution.data(), candidate, gradient);
-      if (used_up == support.size()) break;
-      support.erase(support.begin() + static_cast<std::ptrdiff_t>(used_up));
-      fill_gradient(qp, candidate, gradient);
+    candidate_.assign(weight, weight + qp.count);
+    bool good = follow(qp, weight);
+    if (good && std::find(support_.begin(), support_.end(), gap.best) == support_.end())
+      good = append(qp, gap.best);
+    while (good && support_.size() > 1) {
+      find_direction(gradient);
+      const std::size_t used_up = walk(candidate_.data(), gradient);
+      if (used_up == support_.size()) break;
+      remove(used_up);
     }
-    normalise(qp.count, candidate);
-    fill_gradient(qp, candidate, gradient);
-    const double reached = value_of(qp, candidate, gradient);
-    if (!(reached > value)) break;  // rounding
-    value = reached;
-    std::copy_n(candidate, qp.count, weight);
+    normalise(qp.count, candidate_.data());
+    fill_gradient(qp, candidate_.data(), gradient);
+    const double reached = value_of(qp, candidate_.data(), gradient);
+    if (reached > value) {
+      value = reached;
+      std::copy_n(candidate_.data(), qp.count, weight);
+      fresh = false;
+    } else {
+      // Rounding: of a factor that was changed many times, or of the program itself.
+      support_.clear();
+      fill_gradient(qp, weight, gradient);
+      if (fresh) break;
+      fresh = true;
+    }
     gap = gap_of(qp, weight, gradient);
   }
   if (gap.value <= tolerance) return gap.value;
-  fill_gradient(qp, weight, gradient);
   pairwise_steps({qp.count, qp.stride, qp.gram, qp.scale, weight, gradient}, polish_steps, tolerance);
   normalise(qp.count, weight);
   fill_gradient(qp, weight, gradient);

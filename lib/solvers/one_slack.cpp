@@ -11,7 +11,7 @@
 // from w to the best weights met so far (in-out separation: Ben-Ameur, Neto 2007): either the plane at v cuts
 // w off, or, R being convex, v is better than the best by a fixed part of the gap.
 //
-// The dual never falls: α of the round before is feasible with the new plane. An epoch is one round.
+// The dual never falls: α of the round before is feasible with the new plane. An epoch is ten rounds.
 // Cost of a round: one pass of oracle calls, O(planes·|w|) for the Gram row and w. Memory: |w| numbers and
 // all labels per plane. Shared state: w, frozen during 1; planes are added up in example order, so the bits
 // do not depend on the threads. A round that is stopped half-way is begun anew.
@@ -32,7 +32,9 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t wave = 256;             // examples between two looks at the stop flag
+constexpr std::size_t wave = 256;  // examples between two looks at the stop flag
+// Evaluations cost more than rounds: the dual point of many planes has much mass to add up.
+constexpr std::uint32_t rounds_per_epoch = 10;
 constexpr double relative_precision = 1e-13;  // of the quadratic program
 
 class OneSlack final : public Solver {
@@ -51,17 +53,9 @@ class OneSlack final : public Solver {
   std::string_view name() const override { return OneSlackOptions::solver_name; }
 
   bool epoch(EpochControl& control) override {
-    choose_point();
-    double primal = 0;
-    if (!make_plane(control, primal)) return false;
-    oracle_calls_ += problem_.data.size();
-    if (primal < best_primal_) {
-      best_primal_ = primal;
-      best_ = point_;
-    }
-    planes_.finish_plane(difference_.span());
-    solve();
-    planes_.prune(options_.prune_after);
+    for (; round_ < rounds_per_epoch; ++round_)
+      if (!round(control)) return false;
+    round_ = 0;
     return true;
   }
 
@@ -85,6 +79,8 @@ class OneSlack final : public Solver {
     out.put_array(std::span<const double>(best_));
     out.put(best_primal_);
     out.put(oracle_calls_);
+    out.put(round_);
+    solver_.save(out);
   }
   void restore(ByteReader& in) override {
     planes_.restore(in);
@@ -92,6 +88,9 @@ class OneSlack final : public Solver {
     best_ = in.get_array<double>();
     best_primal_ = in.get<double>();
     oracle_calls_ = in.get<std::uint64_t>();
+    round_ = in.get<std::uint32_t>();
+    solver_.restore(in, planes_.size());
+    if (round_ >= rounds_per_epoch) in.fail("points behind the end of an epoch");
     if (w.size() != weights_.size() || best_.size() != weights_.size())
       in.fail("does not fit the data or the options");
     const auto finite = [](double x) { return std::isfinite(x); };
@@ -106,6 +105,21 @@ class OneSlack final : public Solver {
   }
 
  private:
+  bool round(EpochControl& control) {
+    choose_point();
+    double primal = 0;
+    if (!make_plane(control, primal)) return false;
+    oracle_calls_ += problem_.data.size();
+    if (primal < best_primal_) {
+      best_primal_ = primal;
+      best_ = point_;
+    }
+    planes_.finish_plane(difference_.span());
+    solve();
+    if (planes_.prune(options_.prune_after)) solver_.forget();
+    return true;
+  }
+
   struct Worker {
     Potentials potentials;
     Scratch scratch;
@@ -141,8 +155,8 @@ class OneSlack final : public Solver {
         changes_.insert(changes_.end(), slots_[k].changes.begin(), slots_[k].changes.end());
       }
       difference_.commit(problem_.arena, data, changes_, problem_.objective.mean(1.0));
-      if (!control.proceed(static_cast<double>(first + count) / static_cast<double>(data.size())))
-        return false;
+      const double done = static_cast<double>(first + count) / static_cast<double>(data.size());
+      if (!control.proceed((round_ + done) / rounds_per_epoch)) return false;
     }
     CompensatedSum norm;
     for (const double x : point_) norm.add(x * x);
@@ -166,7 +180,7 @@ class OneSlack final : public Solver {
     const PlaneQp qp{planes_.size(), planes_.gram_stride(), planes_.gram(), planes_.losses().data(),
                      1 / problem_.objective.lambda};
     const double largest = *std::max_element(planes_.losses().begin(), planes_.losses().end());
-    solve_plane_qp(qp, relative_precision * largest, planes_.weights().data(), scratch_);
+    solver_.solve(qp, relative_precision * largest, planes_.weights().data());
     std::vector<double> w(weights_.size());
     planes_.write_weights(w);
     weights_.assign(w);
@@ -183,8 +197,9 @@ class OneSlack final : public Solver {
   std::vector<Worker> workers_;
   std::vector<Slot> slots_;
   std::vector<CliqueChange> changes_;
-  PlaneQpScratch scratch_;
+  PlaneQpSolver solver_;
   std::uint64_t oracle_calls_ = 0;
+  std::uint32_t round_ = 0;  // of the epoch under way
 };
 
 }  // namespace

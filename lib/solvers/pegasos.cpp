@@ -3,7 +3,7 @@
 // oracle for one loss-augmented maximiser.
 //
 // Departs from the paper: a permutation of the examples in place of independent draws; the average over
-// steps, step t counted t-fold, is shown beside the last weights.
+// steps, step t counted t³-fold, is shown beside the last weights.
 #include "solvers/primal_engine.hpp"
 
 namespace margrave {

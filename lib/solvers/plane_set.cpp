@@ -90,13 +90,13 @@ void PlaneSet::add(Plane plane, double weight) {
   for (std::size_t p = 0; p < n; ++p) gram_[p * stride_ + n] = gram_[n * stride_ + p];
 }
 
-void PlaneSet::prune(std::uint32_t rounds) {
+bool PlaneSet::prune(std::uint32_t rounds) {
   std::vector<std::size_t> kept;
   for (std::size_t p = 0; p < planes_.size(); ++p) {
     planes_[p].idle = weight_[p] > 0 ? 0 : planes_[p].idle + 1;
     if (p == 0 || planes_[p].idle < rounds) kept.push_back(p);
   }
-  if (kept.size() == planes_.size()) return;
+  if (planes_.size() - kept.size() < 1 + planes_.size() / 8) return false;
   for (std::size_t k = 0; k < kept.size(); ++k) {
     for (std::size_t j = 0; j < kept.size(); ++j) gram_[k * stride_ + j] = gram_[kept[k] * stride_ + kept[j]];
     if (k == kept[k]) continue;
@@ -107,6 +107,7 @@ void PlaneSet::prune(std::uint32_t rounds) {
   planes_.resize(kept.size());
   weight_.resize(kept.size());
   loss_.resize(kept.size());
+  return true;
 }
 
 void PlaneSet::write_weights(std::span<double> w) const {

@@ -35,8 +35,9 @@ class PlaneSet final : public DualPoint {
   void put(std::size_t m, std::span<const Mass> masses);
   // ψ of the new plane; it joins with weight 0.
   void finish_plane(std::span<const double> difference);
-  // Drops planes that had no weight at the last `rounds` calls. Never the truth.
-  void prune(std::uint32_t rounds);
+  // Counts a round. Planes that had no weight for `rounds` are dropped, never the truth, once they are enough
+  // to be worth the new numbers of the others. Whether any was dropped.
+  bool prune(std::uint32_t rounds);
 
   // w(μ) = (1/λ) Σ_p α_p ψ_p
   void write_weights(std::span<double> w) const;

@@ -4,7 +4,7 @@
 //   1. μ_m a maximiser of the loss-augmented scores, m ∈ A          (the rule: oracle, or messages)
 //   2. w ← (1 − η_t λ)·w + (η_t/|A|) Σ_{m∈A} Σ_α <μ_α, ψ_α>          η_t = 1/(λt), or c/√t
 //   3. w ← min{1, R/|w|}·w,  R² = (1/(λM)) Σ_m max_y Δ_m(y)
-//   4. the average takes w in, t-fold (Lacoste-Julien, Schmidt, Bach 2012: O(1/t) instead of O(log t/t))
+//   4. the average takes w in, t³-fold (polynomial decay: Shamir, Zhang 2013)
 // An epoch takes every example once, in random order.
 //
 // The ball of 3 holds the optimum: P(w*) = D(μ*) gives λ|w*|² = (1/M) Σ [<μ*, Δ> − H_m(w*)] and H_m ≥ 0. With
@@ -150,7 +150,7 @@ class PrimalEngine final : public Solver {
       const double norm = std::sqrt(weights_.squared_norm());
       if (norm > radius_) weights_.shrink(radius_ / norm);
     }
-    weights_.average(t);
+    weights_.average(t * t * t);
   }
 
   // c/√t; without c given R/(|g|·√t), g the subgradient of the hinge at w = 0. Never more than 1/λ, which is

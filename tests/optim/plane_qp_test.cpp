@@ -64,18 +64,19 @@ long double gap_at(const PlaneQp& qp, const std::vector<double>& alpha) {
 }
 
 TEST(PlaneQp, IsSolvedToRoundingPlaneByPlane) {
-  PlaneQpScratch scratch;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
     const std::size_t n = 2 + seed;
     const Planes planes(seed, n, seed % 2 == 0 ? 5 : 80);
     for (const double scale : {0.01, 1.0, 100.0}) {
-      SCOPED_TRACE(seed * 1000 + scale);
+      SCOPED_TRACE(scale);
+      PlaneQpSolver solver;
       std::vector<double> alpha{1.0};
       long double before = 0;
       for (std::size_t first = 2; first <= n; ++first) {
         alpha.push_back(0.0);
         const PlaneQp qp = planes.qp(scale, first);
-        const double told = solve_plane_qp(qp, 1e-13, alpha.data(), scratch);
+        const double told = solver.solve(qp, 1e-13, alpha.data());
         double sum = 0;
         for (const double a : alpha) {
           EXPECT_GE(a, 0);
@@ -94,12 +95,11 @@ TEST(PlaneQp, IsSolvedToRoundingPlaneByPlane) {
 }
 
 TEST(PlaneQp, AgreesWithPairwiseSteps) {
-  PlaneQpScratch scratch;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Planes planes(seed, 12, 30);
     const PlaneQp qp = planes.qp(3.0, 12);
     std::vector<double> alpha(12, 1.0 / 12), other = alpha;
-    solve_plane_qp(qp, 1e-13, alpha.data(), scratch);
+    PlaneQpSolver().solve(qp, 1e-13, alpha.data());
     std::vector<double> gradient(2 * planes.stride);
     for (std::size_t i = 0; i < 12; ++i) {
       gradient[i] = planes.loss[i];
@@ -112,10 +112,9 @@ TEST(PlaneQp, AgreesWithPairwiseSteps) {
 }
 
 TEST(PlaneQp, PlanesWithoutFeaturesAreALinearProgram) {
-  PlaneQpScratch scratch;
   const std::vector<double> gram(9, 0.0), loss{0, 0.5, 0.25};
   std::vector<double> alpha{1, 0, 0};
-  EXPECT_LE(solve_plane_qp({3, 3, gram.data(), loss.data(), 1.0}, 1e-13, alpha.data(), scratch), 1e-13);
+  EXPECT_LE(PlaneQpSolver().solve({3, 3, gram.data(), loss.data(), 1.0}, 1e-13, alpha.data()), 1e-13);
   EXPECT_NEAR(alpha[1], 1, 1e-15);
 }
 

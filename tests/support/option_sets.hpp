@@ -143,15 +143,15 @@ inline std::vector<OptionSet> primal_option_sets() {
 inline std::vector<OptionSet> dlpw_option_sets() {
   std::vector<OptionSet> sets;
   sets.push_back(option_set("as it comes", DlpwOptions{}));
-  sets.push_back(option_set("batch 4, two sweeps", DlpwOptions{.sweeps = 2, .batch = 4}));
-  sets.push_back(option_set("soft-max", DlpwOptions{.inverse_temperature = 2000}));
+  sets.push_back(option_set("batch 4, five sweeps", DlpwOptions{.sweeps = 5, .batch = 4}));
+  sets.push_back(option_set("soft-max", DlpwOptions{.inverse_temperature = 20000}));
   return sets;
 }
 inline std::vector<OptionSet> one_slack_option_sets() {
   std::vector<OptionSet> sets;
   sets.push_back(option_set("as it comes", OneSlackOptions{}));
   sets.push_back(option_set("plain", OneSlackOptions{.stabilisation = 0}));
-  sets.push_back(option_set("pruned at once", OneSlackOptions{.stabilisation = 0.8, .prune_after = 1}));
+  sets.push_back(option_set("pruned at once", OneSlackOptions{.stabilisation = 0.9, .prune_after = 1}));
   return sets;
 }
 
