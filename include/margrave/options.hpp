@@ -92,6 +92,7 @@ struct CliqueOptions {
   std::uint32_t sweeps = 2;
   Schedule schedule = Schedule::permutation;
   std::uint32_t multiplier_every = 0;
+  double multiplier_wait = 4;
   Entropy entropy = Entropy::gini;
   StopRule stop = StopRule::certified;
   Precision precision = Precision::single_;
@@ -114,7 +115,11 @@ struct CliqueOptions {
             "gaps",
             0, 2, "permutation|uniform|gap"},
         Field<S, std::uint32_t>{"multiplier-every", &S::multiplier_every,
-                                "epochs between updates of the multipliers; 0: none", 0, 1e6},
+                                "least number of epochs between updates of the multipliers; 0: none", 0, 1e6},
+        Field<S, double>{"multiplier-wait", &S::multiplier_wait,
+                         "multipliers wait until an epoch gains at most this multiple of |Aμ|²/rho; 0: they "
+                         "never wait",
+                         0, 1e6},
         Field<S, Entropy>{"entropy", &S::entropy, "what --gamma smooths by", 0, 1, "gini|otrw"},
         Field<S, StopRule>{
             "stop", &S::stop,

@@ -58,12 +58,34 @@ class State final : public CliqueState {
     }
   }
 
+  double violation(Arena& arena) const override {
+    std::vector<Buffer<double>> scratch(static_cast<std::size_t>(arena.threads()));
+    struct Sum {
+      double value = 0;
+      void add(const Sum& other) { value += other.value; }
+    };
+    return ordered_reduce<Sum>(arena, data_.size(), example_grain,
+                               [&](std::size_t begin, std::size_t end, int worker) {
+                                 Sum sum;
+                                 for (std::size_t m = begin; m < end; ++m)
+                                   for_each_apart(
+                                       m, scratch[static_cast<std::size_t>(worker)],
+                                       [&](std::uint64_t, double apart) { sum.value += apart * apart; });
+                                 return sum;
+                               })
+        .value;
+  }
+
   void update_multipliers(Arena& arena) override {
     if (!xi_) return;
     std::vector<Buffer<double>> scratch(static_cast<std::size_t>(arena.threads()));
     arena.for_each_block(data_.size(), example_grain, [&](std::size_t begin, std::size_t end, int worker) {
-      for (std::size_t m = begin; m < end; ++m)
-        update_multipliers(m, scratch[static_cast<std::size_t>(worker)]);
+      for (std::size_t m = begin; m < end; ++m) {
+        const auto xi = (*xi_)[m];
+        for_each_apart(m, scratch[static_cast<std::size_t>(worker)], [&](std::uint64_t i, double apart) {
+          xi[i] = static_cast<Real>(static_cast<double>(xi[i]) - apart / rho_);
+        });
+      }
     });
   }
 
@@ -127,9 +149,10 @@ class State final : public CliqueState {
     for (std::uint64_t y = 0; y < n; ++y) out[y] *= scale;
   }
 
-  void update_multipliers(std::size_t m, Buffer<double>& scratch) {
+  // f(place of the message cell, Aμ there) for every cell of example m, in order.
+  template <class F>
+  void for_each_apart(std::size_t m, Buffer<double>& scratch, F&& f) const {
     const Topology& top = data_[m].topology();
-    const auto xi = (*xi_)[m];
     double* node = scratch.reserve(top.clique_offset[top.variables()] + largest_factor(top));
     double* table = node + top.clique_offset[top.variables()];
     for (std::size_t i = 0; i < top.variables(); ++i) load_clique(m, top, i, node + top.clique_offset[i]);
@@ -141,7 +164,7 @@ class State final : public CliqueState {
       for (std::uint32_t s = top.scope_begin[c]; s < top.scope_begin[c + 1]; ++s) {
         const double* mu = node + top.clique_offset[top.scope[s]];
         for (std::uint64_t i = top.message_offset[s]; i < top.message_offset[s + 1]; ++i)
-          xi[i] = static_cast<Real>(static_cast<double>(xi[i]) + (*marginal++ - *mu++) / rho_);
+          f(i, *mu++ - *marginal++);
       }
     }
   }

@@ -20,6 +20,8 @@ class CliqueState : public LocalPoint {
   // μ of the part's cells: from `start` by `length` of the way to `target`.
   virtual void move(std::size_t example, const CliquePart& part, const double* start, const double* target,
                     double length) = 0;
+  // |Aμ|², summed over the examples in order.
+  virtual double violation(Arena& arena) const = 0;
   // ξ ← ξ − Aμ/ρ for all examples (004, Algorithm 1, line 6, with L_d = ρ).
   virtual void update_multipliers(Arena& arena) = 0;
   virtual std::uint64_t bytes() const = 0;

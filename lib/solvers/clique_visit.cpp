@@ -30,6 +30,8 @@ void add_scaled(const double* in, std::uint64_t n, double factor, double* out) {
 }
 
 constexpr double least_move = 1e-9;   // mass that is worth a step
+constexpr double least_share = 0.1;   // of the mean gap that brings a clique into a greedy sweep; at a half
+                                      // the rest is left behind until sweeps go in circles
 constexpr double most_stretch = 1e4;  // of a proximal step by its line search
 
 static double* message_scratch(const Topology& top, std::uint32_t clique, CliqueWorker& worker) {
@@ -324,7 +326,7 @@ void CliqueVisitor::choose(const FactorGraph& graph, const CliquePart& part, Ran
   std::sort(order.begin(), order.end(),
             [&](std::uint32_t a, std::uint32_t b) { return gap[a] != gap[b] ? gap[a] > gap[b] : a < b; });
   const auto enough =
-      std::find_if(order.begin(), order.end(), [&](std::uint32_t a) { return gap[a] < mean / 2; });
+      std::find_if(order.begin(), order.end(), [&](std::uint32_t a) { return gap[a] < least_share * mean; });
   order.erase(enough, order.end());
 }
 

@@ -41,6 +41,7 @@ struct CliqueWorker {
   double company = 1;
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
   CliqueVisit visit;       // asynchronous mode
+  double gain = 0;         // asynchronous mode: of M·D_ρ by this worker's visits
 };
 
 class CliqueVisitor {
