@@ -99,6 +99,7 @@ struct CliqueOptions {
   Start start = Start::truth;
   std::uint32_t batch = 8;
   bool averaging = false;
+  std::uint64_t compact_above = 0;  ///< soft-bcfw only: joint states from which a factor keeps no table
 
   template <class S>
   static constexpr auto fields_of() {
@@ -145,11 +146,16 @@ struct SoftBcfwOptions : CliqueOptions {
   static constexpr std::string_view solver_name = "soft-bcfw";
   static constexpr auto fields() {
     using S = SoftBcfwOptions;
-    return std::tuple_cat(std::tuple{Field<S, Steps>{"steps", &S::steps,
-                                                     "step over cached labellings (bcfw) or over a clique's "
-                                                     "states (soft-bcfw)",
-                                                     0, 2, "pairwise|away|plain"}},
-                          fields_of<S>());
+    return std::tuple_cat(
+        std::tuple{Field<S, Steps>{"steps", &S::steps,
+                                   "step over cached labellings (bcfw) or over a clique's "
+                                   "states (soft-bcfw)",
+                                   0, 2, "pairwise|away|plain"},
+                   Field<S, std::uint64_t>{"compact-above", &S::compact_above,
+                                           "factors with at least so many joint states keep their masses per "
+                                           "weight row and variable instead of a table; plain steps; 0: none",
+                                           0, 9e15}},
+        fields_of<S>());
   }
 };
 /// SoftSDCA: the same problem by proximal steps.

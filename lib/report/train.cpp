@@ -199,7 +199,10 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   report.solver = solver->name();
   report.oracle = oracle ? oracle->name() : "msd";
   report.reason = outcome.reason.empty() ? chosen.reason : outcome.reason;
-  report.relaxation = oracle && oracle->exact() ? Relaxation::exact : Relaxation::local_polytope;
+  // Entropies of single cliques are not the entropy of a labelling, not even on forests.
+  const bool surrogate = clique_wise(options.solver) && objective.gamma > 0;
+  report.relaxation =
+      oracle && oracle->exact() && !surrogate ? Relaxation::exact : Relaxation::local_polytope;
   if (!outcome.trace.empty()) report.last = outcome.trace.back();
   report.trace = std::move(outcome.trace);
   report.epochs = outcome.progress.epoch;
@@ -224,6 +227,8 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   // After a numerical failure the weights are the last good ones, and the dual point is not theirs.
   if (options.certificate && report.status != Status::numerical_failure)
     model.certificate = solver->certificate();
+  if (options.certificate && solver->local_point() != nullptr && !model.certificate)
+    report.reason += "; compact factors keep no marginals, so the model carries no certificate";
   return result;
 }
 

@@ -117,6 +117,7 @@ class CliqueEngine final : public Solver {
   std::optional<std::span<const double>> averaged() const override { return average_.value(); }
   // Messages bound the primal wherever no exact oracle does.
   std::optional<Certificate> certificate() const override {
+    if (state_->layouts().any_compact()) return std::nullopt;  // a model keeps tables
     const bool messages = problem_.oracle == nullptr || problem_.objective.gamma > 0;
     return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *state_, messages)};
   }

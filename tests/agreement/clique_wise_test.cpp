@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "margrave/generate.hpp"
 #include "margrave/train.hpp"
 #include "support/option_sets.hpp"
 #include "support/problems.hpp"
@@ -156,6 +157,31 @@ TEST(SoftSolvers, TheSoftDualNeverFallsWhateverTheOptions) {
       EXPECT_GE(*e.soft_dual, dual - (single ? 1e-6 : 1e-12)) << "epoch " << e.epoch;
       dual = *e.soft_dual;
     }
+  }
+}
+
+// A graph of many parts: tasks work on parts of one colour at once and add to w as they go.
+TEST(SoftSolvers, AsynchronousRunsOnSplitGraphsReachWhatDeterministicOnesDo) {
+  const Dataset data = generate(PottsOptions{.examples = 2, .rows = 110, .columns = 110, .states = 2});
+  ASSERT_GT(data[0].topology().cells(), std::uint64_t{1} << 16U);
+  for (const bool multipliers : {false, true}) {
+    SCOPED_TRACE(multipliers);
+    TrainOptions options;
+    options.solver = SoftSdcaOptions{};
+    if (multipliers) options.solver = IdalOptions{};
+    options.threads = 2;
+    options.lambda = 1;
+    options.gap = 0;
+    options.max_epochs = 10;
+    options.evaluate_every = 10;
+    const Evaluation wanted = train(data, options).report.last;
+    options.mode = Mode::async;
+    const Evaluation found = train(data, options).report.last;
+    EXPECT_TRUE(found.certified);
+    EXPECT_LE(*found.dual, found.primal);
+    EXPECT_LE(*found.soft_dual, *found.soft_primal);
+    EXPECT_GT(*found.soft_dual, 0);
+    EXPECT_NEAR(*found.soft_dual, *wanted.soft_dual, 0.05 * *wanted.soft_dual);
   }
 }
 
