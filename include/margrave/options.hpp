@@ -118,12 +118,14 @@ struct CliqueOptions {
   std::uint32_t sweeps = 2;
   Schedule schedule = Schedule::permutation;
   std::uint32_t multiplier_every = 0;
+  double multiplier_wait = 4;
   Entropy entropy = Entropy::gini;
   StopRule stop = StopRule::certified;
   Precision precision = Precision::single_;
   Start start = Start::truth;
   std::uint32_t batch = 8;
   bool averaging = false;
+  std::uint64_t compact_above = 0;  ///< soft-bcfw only: joint states from which a factor keeps no table
 
   template <class S>
   static constexpr auto fields_of() {
@@ -140,7 +142,11 @@ struct CliqueOptions {
             "gaps",
             0, 2, "permutation|uniform|gap"},
         Field<S, std::uint32_t>{"multiplier-every", &S::multiplier_every,
-                                "epochs between updates of the multipliers; 0: none", 0, 1e6},
+                                "least number of epochs between updates of the multipliers; 0: none", 0, 1e6},
+        Field<S, double>{"multiplier-wait", &S::multiplier_wait,
+                         "multipliers wait until an epoch gains at most this multiple of |Aμ|²/rho; 0: they "
+                         "never wait",
+                         0, 1e6},
         Field<S, Entropy>{"entropy", &S::entropy, "what --gamma smooths by", 0, 1, "gini|otrw"},
         Field<S, StopRule>{
             "stop", &S::stop,
@@ -166,11 +172,16 @@ struct SoftBcfwOptions : CliqueOptions {
   static constexpr std::string_view solver_name = "soft-bcfw";
   static constexpr auto fields() {
     using S = SoftBcfwOptions;
-    return std::tuple_cat(std::tuple{Field<S, Steps>{"steps", &S::steps,
-                                                     "step over cached labellings (bcfw) or over a clique's "
-                                                     "states (soft-bcfw)",
-                                                     0, 2, "pairwise|away|plain"}},
-                          fields_of<S>());
+    return std::tuple_cat(
+        std::tuple{Field<S, Steps>{"steps", &S::steps,
+                                   "step over cached labellings (bcfw) or over a clique's "
+                                   "states (soft-bcfw)",
+                                   0, 2, "pairwise|away|plain"},
+                   Field<S, std::uint64_t>{"compact-above", &S::compact_above,
+                                           "factors with at least so many joint states keep their masses per "
+                                           "weight row and variable instead of a table; plain steps; 0: none",
+                                           0, 9e15}},
+        fields_of<S>());
   }
 };
 /// SoftSDCA: the same problem by proximal steps.

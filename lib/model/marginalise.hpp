@@ -68,4 +68,20 @@ inline void add_messages(const Topology& top, std::size_t factor, const double* 
   }
 }
 
+// f(joint state, combination of one number per variable of the scope) for every joint state of the factor, in
+// order and without a table; the numbers in the layout of messages, combined from the first variable on.
+template <class Combine, class F>
+void for_each_joint(const Topology& top, std::size_t factor, const double* numbers, double start,
+                    const Combine& combine, F&& f, std::size_t axis = 0, std::uint64_t before = 0) {
+  const auto scope = top.scope_of(factor);
+  const std::uint32_t k = top.states[scope[axis]];
+  if (axis + 1 == scope.size()) {
+    for (std::uint32_t y = 0; y < k; ++y) f(before * k + y, combine(start, numbers[y]));
+    return;
+  }
+  for (std::uint32_t y = 0; y < k; ++y)
+    for_each_joint(top, factor, numbers + k, combine(start, numbers[y]), combine, f, axis + 1,
+                   before * k + y);
+}
+
 }  // namespace margrave

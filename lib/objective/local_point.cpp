@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 
 #include "model/clique_scores.hpp"
@@ -23,8 +24,9 @@ void LocalExample::start(const Dataset& data, std::size_t m, const LocalPoint& p
   data_ = &data;
   m_ = m;
   point_ = &point;
+  layout_ = point.compact_layout(m);
   const Topology& top = data[m].topology();
-  mu_.reserve(top.cells());
+  mu_.reserve(cell_begin()[top.cliques()]);
   factor_marginal_.reserve(top.message_cells());
   delta_.reserve(top.message_cells());
   node_.reserve(top.clique_offset[top.variables()]);
@@ -32,11 +34,18 @@ void LocalExample::start(const Dataset& data, std::size_t m, const LocalPoint& p
 
 void LocalExample::load(std::size_t first, std::size_t last) {
   const Topology& top = (*data_)[m_].topology();
-  point_->marginals(m_, first, last, mu_.data() + top.clique_offset[first]);
+  const std::uint64_t* begin = cell_begin();
+  point_->marginals(m_, first, last, mu_.data() + begin[first]);
   const std::size_t n = top.variables();
-  for (std::size_t a = std::max(first, n); a < last; ++a)
-    factor_marginals(top, a - n, mu_.data() + top.clique_offset[a],
-                     factor_marginal_.data() + top.message_offset[top.scope_begin[a - n]]);
+  for (std::size_t a = std::max(first, n); a < last; ++a) {
+    const std::uint64_t message = top.message_offset[top.scope_begin[a - n]];
+    if (compact(a)) {
+      const std::uint64_t messages = top.message_offset[top.scope_begin[a - n + 1]] - message;
+      std::copy_n(mu_.data() + begin[a + 1] - messages, messages, factor_marginal_.data() + message);
+    } else {
+      factor_marginals(top, a - n, mu_.data() + begin[a], factor_marginal_.data() + message);
+    }
+  }
 }
 
 LocalTerms LocalExample::couple(std::size_t first, std::size_t last) {
@@ -124,7 +133,41 @@ double LocalExample::round_factor(std::size_t factor, double* table) const {
   return apart;
 }
 
+// Masses per weight row of the product of the factor's node marginals; returns how far its own marginals are
+// from them, which is what the nodes' masses are away from 1. `numbers` has room for the factor's messages.
+double LocalExample::round_compact(std::size_t factor, const Template& t, double* numbers,
+                                   double* rows) const {
+  const Topology& top = (*data_)[m_].topology();
+  double apart = 0;
+  double* next = numbers;
+  for (const std::uint32_t v : top.scope_of(factor)) {
+    const double* node = node_.data() + top.clique_offset[v];
+    double sum = 0;
+    for (std::uint32_t y = 0; y < top.states[v]; ++y) sum += * next++ = node[y];
+    apart += std::abs(sum - 1);
+  }
+  std::fill_n(rows, t.rows, 0.0);
+  for_each_joint(top, factor, numbers, 1.0, std::multiplies<double>(), [&](std::uint64_t y, double mass) {
+    if (t.row_of[y] >= 0) rows[t.row_of[y]] += mass;
+  });
+  return apart;
+}
+
 namespace {
+
+// One change of w per weight row, whose coefficient stands in `rows`; spoils them.
+void add_rows(const Template& t, std::uint32_t number, std::uint32_t input, double* rows,
+              std::vector<CliqueChange>& out) {
+  // A joint state that stands for the row: the first one there.
+  std::uint32_t left = t.rows;
+  for (std::uint32_t y = 0; y < t.joint_states() && left > 0; ++y) {
+    if (t.row_of[y] < 0 || std::isnan(rows[t.row_of[y]])) continue;
+    double& coefficient = rows[t.row_of[y]];
+    if (coefficient != 0) out.push_back({number, input, y, coefficient});
+    coefficient = NAN;  // told
+    --left;
+  }
+}
 
 // φ_α(y*) − Σ_y μ_α(y) φ_α(y) as changes of w, one per weight row where the rows share an input.
 void add_changes(const Dataset& data, const FactorGraph& graph, std::size_t clique, const double* mu,
@@ -144,15 +187,7 @@ void add_changes(const Dataset& data, const FactorGraph& graph, std::size_t cliq
   std::fill_n(rows, t.rows, 0.0);
   for (std::uint32_t y = 0; y < cells; ++y)
     if (t.row_of[y] >= 0) rows[t.row_of[y]] += (y == truth ? 1.0 : 0.0) - mu[y];
-  // A joint state that stands for the row: the first one there.
-  std::uint32_t left = t.rows;
-  for (std::uint32_t y = 0; y < cells && left > 0; ++y) {
-    if (t.row_of[y] < 0 || std::isnan(rows[t.row_of[y]])) continue;
-    double& coefficient = rows[t.row_of[y]];
-    if (coefficient != 0) out.push_back({number, input, y, coefficient});
-    coefficient = NAN;  // told
-    --left;
-  }
+  add_rows(t, number, input, rows, out);
 }
 
 }  // namespace
@@ -171,10 +206,26 @@ LocalTerms LocalExample::round(const Objective& objective, const CliqueEntropy& 
       const std::size_t c = a - top.variables();
       messages = top.message_offset[top.scope_begin[c + 1]] - top.message_offset[top.scope_begin[c]];
     }
-    const Template& t = data_->templates()[top.template_of(a)];
+    const std::uint32_t number = top.template_of(a);
+    const Template& t = data_->templates()[number];
+    const double* mu = mu_.data() + cell_begin()[a];
+    if (compact(a)) {
+      double* rows = scratch.reserve(t.rows + messages);
+      const std::int32_t truth = t.row_of[joint_state(top, a, graph.labels())];
+      const auto add = [&](std::vector<CliqueChange>& to) {
+        for (std::uint32_t r = 0; r < t.rows; ++r)
+          rows[r] = (static_cast<std::int32_t>(r) == truth ? 1.0 : 0.0) - rows[r];
+        add_rows(t, number, graph.input_of(a), rows, to);
+      };
+      std::copy_n(mu, t.rows, rows);
+      add(changes);
+      terms.infeasibility =
+          std::max(terms.infeasibility, round_compact(a - top.variables(), t, rows + t.rows, rows));
+      add(rounded_changes);
+      continue;
+    }
     double* table = scratch.reserve(n + 2 * messages + t.rows);
     double* rows = table + n + 2 * messages;
-    const double* mu = mu_.data() + top.clique_offset[a];
     add_changes(*data_, graph, a, mu, n, rows, changes);
     if (a < top.variables()) {
       const double* node = node_.data() + top.clique_offset[a];

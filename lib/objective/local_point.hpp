@@ -7,7 +7,8 @@
 //  - a point μ̄ of the local polytope, for the lower bound D(μ̄): node marginals are averaged with those of the
 //    node's factors; every factor table is scaled down, axis by axis, to nowhere exceed its nodes' marginals,
 //    and the mass that is missing is added as a product (Altschuler, Weed and Rigollet 2017, Algorithm 2, for
-//    tables of any order). That moves mass by at most twice the violation.
+//    tables of any order). That moves mass by at most twice the violation. A compact factor has no table to
+//    move: its part of μ̄ is the product of its nodes' marginals, feasible, but the best only by luck.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "margrave/model.hpp"
 #include "objective/entropy.hpp"
 #include "objective/objective.hpp"
+#include "state/clique_layout.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
@@ -30,6 +32,8 @@ class LocalPoint {
   virtual ~LocalPoint() = default;
 
   virtual double rho() const = 0;
+  // Where some factors are compact, the cells of `marginals`; nullptr: tables at Topology::clique_offset.
+  virtual const CliqueLayout* compact_layout(std::size_t /*m*/) const { return nullptr; }
   // μ of the cliques first..last−1 of example m, each normalised to its simplex. Called from many threads.
   virtual void marginals(std::size_t m, std::size_t first, std::size_t last, double* out) const = 0;
   // ξ of the scope entries first..last−1; zeros where there are no multipliers.
@@ -70,10 +74,17 @@ class LocalExample {
 
  private:
   double round_factor(std::size_t factor, double* table) const;
+  double round_compact(std::size_t factor, const Template& t, double* numbers, double* rows) const;
+  bool compact(std::size_t clique) const { return layout_ != nullptr && layout_->compact[clique] != 0; }
+  // Cells of mu_ by clique.
+  const std::uint64_t* cell_begin() const {
+    return layout_ != nullptr ? layout_->cell_begin.data() : (*data_)[m_].topology().clique_offset.data();
+  }
 
   const Dataset* data_ = nullptr;
   std::size_t m_ = 0;
   const LocalPoint* point_ = nullptr;
+  const CliqueLayout* layout_ = nullptr;
   Buffer<double> mu_, factor_marginal_, delta_, node_;
 };
 
@@ -81,7 +92,8 @@ class LocalExample {
 void append_example(const Topology& top, std::span<const double> mu, std::span<double> delta,
                     CliqueMarginals& stored);
 
-// The point as a model's certificate keeps it, with its messages δ = ξ − Aμ/ρ where they are asked for.
+// The point, without compact factors, as a model's certificate keeps it, with its messages δ = ξ − Aμ/ρ where
+// they are asked for.
 CliqueMarginals stored_point(const Dataset& data, const LocalPoint& point, bool messages);
 
 }  // namespace margrave

@@ -248,8 +248,11 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   report.solver = solver->name();
   report.oracle = oracle ? oracle->name() : "msd";
   report.reason = outcome.reason.empty() ? chosen.reason : outcome.reason;
-  report.relaxation =
-      (oracle && oracle->exact()) || all_forests(data) ? Relaxation::exact : Relaxation::local_polytope;
+  // Entropies of single cliques are not the entropy of a labelling, not even on forests.
+  const bool surrogate = clique_wise(options.solver) && objective.gamma > 0;
+  report.relaxation = !surrogate && ((oracle && oracle->exact()) || all_forests(data))
+                          ? Relaxation::exact
+                          : Relaxation::local_polytope;
   report.last = outcome.last;
   report.trace = std::move(outcome.trace);
   report.epochs = outcome.progress.epoch;
@@ -277,6 +280,8 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
     auto* point = model.certificate ? std::get_if<CliqueMarginals>(&model.certificate->point) : nullptr;
     if (point != nullptr && oracle && !oracle->exact() && objective.gamma == 0)
       store_messages(data, objective, *oracle, arena, model.weights, *point);
+    if (solver->local_point() != nullptr && !model.certificate)
+      report.reason += "; compact factors keep no marginals, so the model carries no certificate";
   }
   return result;
 }

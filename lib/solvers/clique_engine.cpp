@@ -11,6 +11,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "model/clique_scores.hpp"
 #include "solvers/clique_state.hpp"
 #include "solvers/clique_visit.hpp"
 #include "solvers/weight_average.hpp"
@@ -21,18 +22,43 @@ namespace margrave {
 namespace {
 
 constexpr std::size_t async_visits = 1024;  // between two looks at the stop flag
+constexpr std::uint64_t most_waits = 100;   // rounding leaves gains where there is nothing to gain
+constexpr std::size_t least_batches = 4;    // of an epoch
 constexpr std::size_t async_block = 4;      // visits per refresh of a worker's copy of w
 
-// Under the normalised Hamming loss scores are of the size of 1/variables, so that the same coupling needs a
-// ρ that grows with them; `unit` is what suits a loss of one per variable.
-double default_rho(const Problem& problem, double unit) {
+constexpr double soft_unit = 0.1;        // without multipliers agreement needs a strong coupling
+constexpr double multiplier_unit = 2.0;  // with them a weak one converges faster
+constexpr double weight_unit = 8.0;
+
+// |x|², the mean over the inputs; those made of others per state are left out.
+double mean_squared_norm(const Dataset& data) {
+  double sum = 0;
+  std::uint32_t counted = 0;
+  for (std::uint32_t i = 0; i < data.inputs(); ++i) {
+    const InputView x = data.input(i);
+    if (x.kind == InputKind::per_state) continue;
+    sum += input_product(x, x);
+    ++counted;
+  }
+  return counted == 0 || sum == 0 ? 1.0 : sum / counted;
+}
+
+// ρ where none is given. Under the normalised Hamming loss scores are of the size of 1/variables, so that the
+// same coupling needs a ρ that grows with them; `unit` is what suits a loss of one per variable.
+double loss_rho(const Problem& problem, double unit) {
   if (problem.objective.hamming == Hamming::sum) return unit;
   const double variables =
       static_cast<double>(problem.data.variables()) / static_cast<double>(problem.data.size());
   return unit * std::max(1.0, variables);
 }
-constexpr double soft_unit = 0.1;        // without multipliers agreement needs a strong coupling
-constexpr double multiplier_unit = 2.0;  // with them a weak one converges faster
+// Cliques hang together through w as well, with curvature |x|²/(λM) where the messages have |A|²/ρ. A ρ that
+// is large beside λM/|x|² leaves agreement to multipliers that only move while the weights stand still.
+double default_rho(const Problem& problem, const CliqueOptions& options) {
+  if (options.rho > 0) return options.rho;
+  if (options.multiplier_every == 0) return loss_rho(problem, soft_unit);
+  return std::min(loss_rho(problem, multiplier_unit),
+                  weight_unit / (problem.objective.weight_scale() * mean_squared_norm(problem.data)));
+}
 
 class CliqueEngine final : public Solver {
  public:
@@ -40,13 +66,11 @@ class CliqueEngine final : public Solver {
       : problem_(problem),
         options_(options),
         recipe_(recipe),
-        rho_(options.rho > 0
-                 ? options.rho
-                 : default_rho(problem, options.multiplier_every > 0 ? multiplier_unit : soft_unit)),
+        rho_(default_rho(problem, options)),
         state_(make_clique_state(problem.data, options, rho_)),
         visitor_(problem, options, recipe.rule, *state_),
         weights_(problem.data.templates()),
-        visits_(options.batch),
+        visits_(1),
         average_(options.averaging, weights_.size()) {
     for (int t = 0; t < problem.arena.threads(); ++t) workers_.emplace_back(problem.data.templates());
     for (std::uint32_t m = 0; m < problem.data.size(); ++m) {
@@ -54,7 +78,12 @@ class CliqueEngine final : public Solver {
       colours_.resize(std::max<std::size_t>(colours_.size(), plan.colours));
       for (std::uint32_t p = 0; p < plan.parts.size(); ++p) colours_[plan.parts[p].colour].push_back({m, p});
     }
-    for (const auto& places : colours_) order_.reserve(order_.capacity() + places.size());
+    std::size_t places = 0;
+    for (const auto& of_colour : colours_) places += of_colour.size();
+    order_.reserve(places);
+    // Visits that see nothing of each other are to be few beside those that do.
+    visits_ = std::vector<CliqueVisit>(
+        std::min<std::size_t>(options.batch, std::max<std::size_t>(1, places / least_batches)));
   }
 
   std::string_view name() const override { return recipe_.name; }
@@ -63,14 +92,14 @@ class CliqueEngine final : public Solver {
     if (!in_epoch_) {
       in_epoch_ = true;
       cursor_ = 0;
+      gained_ = 0;
     }
     arrange();
     const bool finished = problem_.mode == Mode::async ? run_async(control) : run(control);
     if (!finished) return false;
     in_epoch_ = false;
     ++epochs_;
-    if (options_.multiplier_every > 0 && epochs_ % options_.multiplier_every == 0)
-      state_->update_multipliers(problem_.arena);
+    if (options_.multiplier_every > 0) update_multipliers();
     if (options_.rho_decay < 1) {
       rho_ = std::max(options_.rho_floor, rho_ * options_.rho_decay);
       state_->set_rho(rho_);
@@ -88,6 +117,7 @@ class CliqueEngine final : public Solver {
   std::optional<std::span<const double>> averaged() const override { return average_.value(); }
   // Messages bound the primal wherever no exact oracle does.
   std::optional<Certificate> certificate() const override {
+    if (state_->layouts().any_compact()) return std::nullopt;  // a model keeps tables
     const bool messages =
         problem_.oracle == nullptr || !problem_.oracle->exact() || problem_.objective.gamma > 0;
     return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *state_, messages)};
@@ -110,6 +140,8 @@ class CliqueEngine final : public Solver {
     out.put(cursor_);
     out.put(rho_);
     out.put(company_);
+    out.put(gained_);
+    out.put(waited_);
   }
   void restore(ByteReader& in) override {
     state_->restore(in);
@@ -128,6 +160,9 @@ class CliqueEngine final : public Solver {
     state_->set_rho(rho_);
     company_ = in.get<double>();
     if (!(company_ >= 1) || !std::isfinite(company_)) in.fail("has a batch that is no company");
+    gained_ = in.get<double>();
+    if (!std::isfinite(gained_)) in.fail("has a gain that is not a finite number");
+    waited_ = in.get<std::uint64_t>();
     std::size_t visits = 0;
     for (const auto& places : colours_) visits += places.size();
     if (cursor_ > visits) in.fail("points behind the end of an epoch");
@@ -163,6 +198,17 @@ class CliqueEngine final : public Solver {
   Random stream(const Place& place) const {
     return Random(problem_.seed, epochs_ + 1, (std::uint64_t{place.example} << 24U) + place.part + 1);
   }
+  // 004 Lemma 1 wants the inner problem solved to a share of what the last update of ξ left to gain. An
+  // epoch's gain of M·D_ρ stands for what is left, |Aμ|²/ρ for what the update itself moves.
+  void update_multipliers() {
+    ++waited_;
+    if (waited_ < options_.multiplier_every) return;
+    const bool may_wait = options_.multiplier_wait > 0 && waited_ < most_waits * options_.multiplier_every;
+    if (may_wait && gained_ * rho_ > options_.multiplier_wait * state_->violation(problem_.arena)) return;
+    state_->update_multipliers(problem_.arena);
+    waited_ = 0;
+  }
+
   bool proceed(EpochControl& control, std::size_t done) {
     cursor_ += done;
     return control.proceed(static_cast<double>(cursor_) / static_cast<double>(order_.size()));
@@ -182,8 +228,10 @@ class CliqueEngine final : public Solver {
       double total = 0;
       for (std::size_t k = 0; k < batch.size(); ++k) {
         const CliqueVisit& visit = visits_[k];
-        total += commit(visit, weights_.product(visit.change),
-                        [&](double length) { weights_.commit(visit.change, length); });
+        const Committed made = commit(visit, weights_.product(visit.change),
+                                      [&](double length) { weights_.commit(visit.change, length); });
+        total += made.length;
+        gained_ += made.gain;
       }
       adapt(total / static_cast<double>(batch.size()));
       if (!proceed(control, batch.size())) return false;
@@ -193,6 +241,7 @@ class CliqueEngine final : public Solver {
 
   bool run_async(EpochControl& control) {
     while (cursor_ < order_.size()) {
+      for (CliqueWorker& worker : workers_) worker.gain = 0;
       const auto places = next(async_visits);
       problem_.arena.for_each_block(
           places.size(), async_block, [&](std::size_t begin, std::size_t end, int index) {
@@ -203,10 +252,12 @@ class CliqueEngine final : public Solver {
               visit.example = places[k].example;
               visit.part = places[k].part;
               visitor_.propose(worker.replica.data(), 1.0, stream(places[k]), worker, visit);
-              commit(visit, weights_.product_async(visit.change),
-                     [&](double length) { weights_.commit_async(visit.change, length); });
+              worker.gain += commit(visit, weights_.product_async(visit.change), [&](double length) {
+                               weights_.commit_async(visit.change, length);
+                             }).gain;
             }
           });
+      for (const CliqueWorker& worker : workers_) gained_ += worker.gain;
       if (!proceed(control, places.size())) return false;
     }
     return true;
@@ -218,16 +269,19 @@ class CliqueEngine final : public Solver {
     company_ = std::clamp(company_, 1.0, static_cast<double>(visits_.size()));
   }
 
+  struct Committed {
+    double length = 0, gain = 0;  // of M·D_ρ
+  };
   // M·D_ρ along the direction is slope·t − curvature/2·t², its slope at the current w.
   template <class Commit>
-  double commit(const CliqueVisit& visit, double product, Commit&& commit_change) {
+  Committed commit(const CliqueVisit& visit, double product, Commit&& commit_change) {
     const double slope = visit.slope - product / (visit.company * problem_.objective.weight_scale());
-    if (!(slope > 0)) return visit.curvature > 0 ? 0.0 : 1.0;
+    if (!(slope > 0)) return {visit.curvature > 0 ? 0.0 : 1.0, 0.0};
     const double length = visit.curvature <= slope ? 1.0 : slope / visit.curvature;
     commit_change(length / visit.company);
     state_->move(visit.example, visitor_.plan(visit.example).parts[visit.part], visit.start.data(),
                  visit.target.data(), length);
-    return length;
+    return {length, length * (slope - length / 2 * visit.curvature)};
   }
 
   Problem problem_;
@@ -249,6 +303,8 @@ class CliqueEngine final : public Solver {
   bool in_epoch_ = false;
   std::uint64_t cursor_ = 0;
   double company_ = 1;
+  double gained_ = 0;         // M·D_ρ over the epoch under way
+  std::uint64_t waited_ = 0;  // epochs since the multipliers' last update
 };
 
 }  // namespace

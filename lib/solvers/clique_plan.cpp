@@ -28,16 +28,13 @@ std::vector<std::uint32_t> breadth_first(const Topology& top) {
   return order;
 }
 
-std::uint64_t cells_of(const Topology& top, std::size_t clique) {
-  return top.clique_offset[clique + 1] - top.clique_offset[clique];
-}
-
 // The part of each variable; factors go with the first variable of their scope.
-std::vector<std::uint32_t> cut(const Topology& top, std::uint64_t part_cells, std::uint32_t& parts) {
+std::vector<std::uint32_t> cut(const Topology& top, const CliqueLayout& layout, std::uint64_t part_cells,
+                               std::uint32_t& parts) {
   std::vector<std::uint64_t> weight(top.variables());
-  for (std::size_t i = 0; i < top.variables(); ++i) weight[i] = cells_of(top, i);
+  for (std::size_t i = 0; i < top.variables(); ++i) weight[i] = layout.cells(i);
   for (std::size_t c = 0; c < top.factors(); ++c)
-    weight[top.scope_of(c)[0]] += cells_of(top, top.variables() + c);
+    weight[top.scope_of(c)[0]] += layout.cells(top.variables() + c);
   std::vector<std::uint32_t> part_of(top.variables());
   std::uint64_t filled = 0;
   parts = 0;
@@ -53,7 +50,7 @@ std::vector<std::uint32_t> cut(const Topology& top, std::uint64_t part_cells, st
   return part_of;
 }
 
-void number_cells(const Topology& top, CliquePart& part) {
+void number_cells(const Topology& top, const CliqueLayout& layout, CliquePart& part) {
   std::vector<std::uint32_t> factors;
   for (const std::uint32_t a : part.cliques) {
     if (a < top.variables()) {
@@ -89,7 +86,7 @@ void number_cells(const Topology& top, CliquePart& part) {
   part.cell_begin.assign(1, 0);
   part.message_begin.assign(1, 0);
   for (const std::uint32_t a : part.cliques) {
-    part.cell_begin.push_back(part.cell_begin.back() + cells_of(top, a));
+    part.cell_begin.push_back(part.cell_begin.back() + layout.cells(a));
     if (a < top.variables()) {
       ++part.variables;
       for (const std::uint32_t s : top.messages_of(a)) part.message.push_back(place(s));
@@ -104,17 +101,18 @@ void number_cells(const Topology& top, CliquePart& part) {
 
 }  // namespace
 
-CliquePlan plan_cliques(const Topology& top, std::uint64_t most_cells, std::uint64_t part_cells) {
+CliquePlan plan_cliques(const Topology& top, const CliqueLayout& layout, std::uint64_t most_cells,
+                        std::uint64_t part_cells) {
   CliquePlan plan;
   std::uint32_t parts = 1;
   std::vector<std::uint32_t> part_of(top.variables(), 0);
-  if (top.cells() > most_cells) part_of = cut(top, part_cells, parts);
+  if (layout.cells() > most_cells) part_of = cut(top, layout, part_cells, parts);
   plan.parts.resize(parts);
   for (std::uint32_t i = 0; i < top.variables(); ++i) plan.parts[part_of[i]].cliques.push_back(i);
   for (std::size_t c = 0; c < top.factors(); ++c)
     plan.parts[part_of[top.scope_of(c)[0]]].cliques.push_back(
         static_cast<std::uint32_t>(top.variables() + c));
-  for (CliquePart& part : plan.parts) number_cells(top, part);
+  for (CliquePart& part : plan.parts) number_cells(top, layout, part);
   if (parts == 1) return plan;
 
   // Parts that share a factor share its messages.

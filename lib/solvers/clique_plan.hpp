@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "margrave/dataset.hpp"
+#include "state/clique_layout.hpp"
 
 namespace margrave {
 
@@ -37,7 +38,8 @@ struct CliquePlan {
 };
 
 // Cuts shapes with more than `most_cells` cells into parts of about `part_cells`.
-CliquePlan plan_cliques(const Topology& top, std::uint64_t most_cells = std::uint64_t{1} << 16U,
+CliquePlan plan_cliques(const Topology& top, const CliqueLayout& layout,
+                        std::uint64_t most_cells = std::uint64_t{1} << 16U,
                         std::uint64_t part_cells = std::uint64_t{1} << 12U);
 
 }  // namespace margrave

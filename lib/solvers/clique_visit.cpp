@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <numeric>
 
 #include "base/kernels.hpp"
@@ -30,6 +32,8 @@ void add_scaled(const double* in, std::uint64_t n, double factor, double* out) {
 }
 
 constexpr double least_move = 1e-9;   // mass that is worth a step
+constexpr double least_share = 0.1;   // of the mean gap that brings a clique into a greedy sweep; at a half
+                                      // the rest is left behind until sweeps go in circles
 constexpr double most_stretch = 1e4;  // of a proximal step by its line search
 
 static double* message_scratch(const Topology& top, std::uint32_t clique, CliqueWorker& worker) {
@@ -45,7 +49,8 @@ CliqueVisitor::CliqueVisitor(const Problem& problem, const CliqueOptions& option
                              const CliqueState& state)
     : problem_(problem), options_(options), rule_(rule), entropy_(options.entropy), state_(state) {
   const Dataset& data = problem.data;
-  for (std::size_t t = 0; t < data.topologies(); ++t) plans_.push_back(plan_cliques(data.topology(t)));
+  for (std::size_t t = 0; t < data.topologies(); ++t)
+    plans_.push_back(plan_cliques(data.topology(t), state.layouts().of_topology(t)));
   input_norm_.resize(data.inputs());
   problem.arena.for_each_block(data.inputs(), 1024, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t i = begin; i < end; ++i) {
@@ -85,35 +90,34 @@ void CliqueVisitor::load(const FactorGraph& graph, std::size_t m, const CliquePa
     state_.multipliers(m, part.entries[e], part.entries[e] + 1, delta + part.entry_begin[e]);
   const double by = 1 / rho;
   // + marginal of μ_c, from the factors' side
-  const auto add_factor = [&](std::size_t c, const double* table) {
+  const auto marginal_of = [&](std::size_t clique, const double* cells) -> const double* {
+    if (compact(graph, static_cast<std::uint32_t>(clique)))
+      return cells + problem_.data.templates()[top.template_of(clique)].rows;
+    double* marginal = message_scratch(top, static_cast<std::uint32_t>(clique), worker);
+    factor_marginals(top, clique - top.variables(), cells, marginal);
+    return marginal;
+  };
+  for (std::size_t a = part.variables; a < part.cliques.size(); ++a) {
+    const std::size_t c = part.cliques[a] - top.variables();
+    // The entries of an own factor lie together.
+    double* to = delta + part.entry_begin[part.message[part.message_begin[a]]];
+    add_scaled(marginal_of(part.cliques[a], mu + part.cell_begin[a]),
+               top.message_offset[top.scope_begin[c + 1]] - top.message_offset[top.scope_begin[c]], by, to);
+  }
+  for (const std::uint32_t c : part.outside) {
+    const std::size_t a = top.variables() + c;
+    const CliqueLayout& layout = state_.layouts().of_topology(graph.topology_index());
+    double* cells = worker.scratch.reserve(layout.cells(a));
+    state_.marginals(m, a, a + 1, cells);
+    const double* marginal = marginal_of(a, cells);
     const std::uint32_t first = top.scope_begin[c];
-    const std::uint32_t last = top.scope_begin[c + 1];
-    double* marginal = worker.marginals.reserve(top.message_offset[last] - top.message_offset[first]);
-    factor_marginals(top, c, table, marginal);
-    for (std::uint32_t s = first; s < last; ++s) {
+    for (std::uint32_t s = first; s < top.scope_begin[c + 1]; ++s) {
       const auto found = std::lower_bound(part.entries.begin(), part.entries.end(), s);
       if (found == part.entries.end() || *found != s) continue;
       double* to = delta + part.entry_begin[static_cast<std::size_t>(found - part.entries.begin())];
       const double* from = marginal + (top.message_offset[s] - top.message_offset[first]);
       for (std::uint32_t y = 0; y < top.states[top.scope[s]]; ++y) to[y] += from[y] * by;
     }
-  };
-  for (std::size_t a = part.variables; a < part.cliques.size(); ++a) {
-    const std::size_t c = part.cliques[a] - top.variables();
-    const double* table = mu + part.cell_begin[a];
-    // The entries of an own factor lie together.
-    const std::uint32_t first = top.scope_begin[c];
-    double* marginal =
-        worker.marginals.reserve(top.message_offset[top.scope_begin[c + 1]] - top.message_offset[first]);
-    factor_marginals(top, c, table, marginal);
-    double* to = delta + part.entry_begin[part.message[part.message_begin[a]]];
-    add_scaled(marginal, top.message_offset[top.scope_begin[c + 1]] - top.message_offset[first], by, to);
-  }
-  for (const std::uint32_t c : part.outside) {
-    const std::size_t a = top.variables() + c;
-    double* table = worker.scratch.reserve(top.clique_offset[a + 1] - top.clique_offset[a]);
-    state_.marginals(m, a, a + 1, table);
-    add_factor(c, table);
   }
   // − μ_i, from the variables' side; those of other parts are read where they are.
   for (std::size_t a = 0; a < part.variables; ++a) {
@@ -129,7 +133,7 @@ void CliqueVisitor::load(const FactorGraph& graph, std::size_t m, const CliquePa
   }
 }
 
-// θ at w, loss included.
+// θ at w, loss included; of a compact factor its rows' scores.
 void CliqueVisitor::fill_scores(const FactorGraph& graph, const CliquePart& part, const double* w,
                                 CliqueWorker& worker) const {
   const Dataset& data = problem_.data;
@@ -144,7 +148,11 @@ void CliqueVisitor::fill_scores(const FactorGraph& graph, const CliquePart& part
     const std::uint32_t input = graph.input_of(clique);
     if (a > part.variables && top.template_of(part.cliques[a - 1]) == number &&
         graph.input_of(part.cliques[a - 1]) == input) {
-      std::copy_n(theta + part.cell_begin[a - 1], t.joint_states(), cells);
+      std::copy_n(theta + part.cell_begin[a - 1], part.cell_begin[a + 1] - part.cell_begin[a], cells);
+    } else if (compact(graph, clique)) {
+      double* rows = worker.rows.reserve(padded(t.rows));
+      row_scores(t, data.input(input), w, rows);
+      std::copy_n(rows, t.rows, cells);
     } else {
       clique_scores(data, t, input, w, t.states.back(), worker.rows.reserve(padded(t.rows)), cells);
     }
@@ -248,6 +256,7 @@ bool CliqueVisitor::step(const FactorGraph& graph, const CliquePart& part, std::
   const Template& t = problem_.data.templates()[number];
   const std::uint64_t n = t.joint_states();
   if (n < 2) return false;
+  if (compact(graph, clique)) return compact_step(graph, part, a, worker);
   const double* g = gradient(graph, part, a, worker);
   double* mu = worker.mu.data() + part.cell_begin[a];
   double* d = worker.direction.reserve(n);
@@ -297,6 +306,80 @@ bool CliqueVisitor::step(const FactorGraph& graph, const CliquePart& part, std::
   return true;
 }
 
+// The best joint state of a compact factor, from a look at all of them that keeps none.
+CliqueVisitor::BestState CliqueVisitor::best_of_compact(const FactorGraph& graph, const CliquePart& part,
+                                                        std::uint32_t a, CliqueWorker& worker) const {
+  const Topology& top = graph.topology();
+  const std::uint32_t clique = part.cliques[a];
+  const std::uint32_t number = top.template_of(clique);
+  const Template& t = problem_.data.templates()[number];
+  double* rows = worker.rows.reserve(padded(t.rows));
+  if (worker.overlay.touched(number)) {
+    row_scores(t, problem_.data.input(graph.input_of(clique)), worker.overlay.data(), rows);
+    add_scaled(worker.theta.data() + part.cell_begin[a], t.rows, 1.0, rows);
+  } else {
+    std::copy_n(worker.theta.data() + part.cell_begin[a], t.rows, rows);
+  }
+  const double* mass = worker.mu.data() + part.cell_begin[a];
+  const double* delta = worker.delta.data() + part.entry_begin[part.message[part.message_begin[a]]];
+  const std::uint64_t messages = part.cell_begin[a + 1] - part.cell_begin[a] - t.rows;
+  BestState best;
+  double most = -std::numeric_limits<double>::infinity();
+  for_each_joint(top, clique - top.variables(), delta, 0.0, std::plus<double>(),
+                 [&](std::uint64_t y, double message) {
+                   const double score = (t.row_of[y] < 0 ? 0.0 : rows[t.row_of[y]]) - message;
+                   if (score <= most) return;
+                   most = score;
+                   best.joint = y;
+                 });
+  best.gap = most - product(rows, mass, t.rows) + product(delta, mass + t.rows, messages);
+  return best;
+}
+
+// A plain Frank-Wolfe step (001 Algorithm 1, lines 8-15) on what a compact factor keeps: its masses per
+// weight row and its marginals move to those of the best state.
+bool CliqueVisitor::compact_step(const FactorGraph& graph, const CliquePart& part, std::uint32_t a,
+                                 CliqueWorker& worker) const {
+  const Topology& top = graph.topology();
+  const std::uint32_t clique = part.cliques[a];
+  const std::uint32_t number = top.template_of(clique);
+  const Template& t = problem_.data.templates()[number];
+  const std::uint32_t input = graph.input_of(clique);
+  const BestState best = best_of_compact(graph, part, a, worker);
+  const std::uint64_t n = part.cell_begin[a + 1] - part.cell_begin[a];
+  double* cells = worker.mu.data() + part.cell_begin[a];
+  double* d = worker.direction.reserve(n);
+  for (std::uint64_t i = 0; i < n; ++i) d[i] = -cells[i];
+  if (t.row_of[best.joint] >= 0) d[t.row_of[best.joint]] += 1;
+  double* marginal = d + t.rows;
+  const auto scope = top.scope_of(clique - top.variables());
+  std::uint64_t rest = best.joint;
+  std::uint64_t end = n - t.rows;
+  for (std::size_t j = scope.size(); j-- > 0;) {
+    const std::uint32_t k = top.states[scope[j]];
+    end -= k;
+    marginal[end + rest % k] += 1;
+    rest /= k;
+  }
+  double moved = 0;
+  for (std::uint64_t i = 0; i < n; ++i) moved += std::abs(d[i]);
+  if (!(best.gap > 0) || moved < least_move) return false;
+
+  const std::uint64_t messages = n - t.rows;
+  const double norm = static_cast<double>(input_norm_[input]);
+  const double curvature = product(marginal, marginal, messages) / state_.rho() +
+                           worker.company * product(d, d, t.rows) * norm * problem_.objective.weight_scale();
+  const double length = curvature <= best.gap ? 1.0 : best.gap / curvature;
+  for (std::uint64_t i = 0; i < n; ++i) cells[i] = std::max(0.0, cells[i] + length * d[i]);
+  add_scaled(marginal, messages, length / state_.rho(),
+             worker.delta.data() + part.entry_begin[part.message[part.message_begin[a]]]);
+  double* rows = worker.rows.reserve(padded(t.rows));
+  std::fill_n(rows, padded(t.rows), 0.0);
+  add_scaled(d, t.rows, -length * worker.company * problem_.objective.weight_scale(), rows);
+  worker.overlay.add_rows(problem_.data, {number, input}, rows);
+  return true;
+}
+
 // The cliques that this sweep goes through.
 void CliqueVisitor::choose(const FactorGraph& graph, const CliquePart& part, Random& random,
                            CliqueWorker& worker) const {
@@ -316,15 +399,19 @@ void CliqueVisitor::choose(const FactorGraph& graph, const CliquePart& part, Ran
   gap.resize(n);
   double mean = 0;
   for (std::uint32_t a = 0; a < n; ++a) {
-    const double* g = gradient(graph, part, a, worker);
-    const std::uint64_t cells = part.cell_begin[a + 1] - part.cell_begin[a];
-    gap[a] = kernels().max_value(g, cells) - product(g, worker.mu.data() + part.cell_begin[a], cells);
+    if (compact(graph, part.cliques[a])) {
+      gap[a] = best_of_compact(graph, part, a, worker).gap;
+    } else {
+      const double* g = gradient(graph, part, a, worker);
+      const std::uint64_t cells = part.cell_begin[a + 1] - part.cell_begin[a];
+      gap[a] = kernels().max_value(g, cells) - product(g, worker.mu.data() + part.cell_begin[a], cells);
+    }
     mean += gap[a] / n;
   }
   std::sort(order.begin(), order.end(),
             [&](std::uint32_t a, std::uint32_t b) { return gap[a] != gap[b] ? gap[a] > gap[b] : a < b; });
   const auto enough =
-      std::find_if(order.begin(), order.end(), [&](std::uint32_t a) { return gap[a] < mean / 2; });
+      std::find_if(order.begin(), order.end(), [&](std::uint32_t a) { return gap[a] < least_share * mean; });
   order.erase(enough, order.end());
 }
 

@@ -41,6 +41,7 @@ struct CliqueWorker {
   double company = 1;
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
   CliqueVisit visit;       // asynchronous mode
+  double gain = 0;         // asynchronous mode: of M·D_ρ by this worker's visits
 };
 
 class CliqueVisitor {
@@ -68,6 +69,17 @@ class CliqueVisitor {
                           CliqueWorker& worker) const;
   double step_scale(const FactorGraph& graph, const CliquePart& part, std::uint32_t a) const;
   bool step(const FactorGraph& graph, const CliquePart& part, std::uint32_t a, CliqueWorker& worker) const;
+  bool compact(const FactorGraph& graph, std::uint32_t clique) const {
+    return state_.layouts().of_topology(graph.topology_index()).compact[clique] != 0;
+  }
+  struct BestState {
+    std::uint64_t joint = 0;
+    double gap = 0;  // max θ̂ − <θ̂, μ>
+  };
+  BestState best_of_compact(const FactorGraph& graph, const CliquePart& part, std::uint32_t a,
+                            CliqueWorker& worker) const;
+  bool compact_step(const FactorGraph& graph, const CliquePart& part, std::uint32_t a,
+                    CliqueWorker& worker) const;
   void choose(const FactorGraph& graph, const CliquePart& part, Random& random, CliqueWorker& worker) const;
   void finish(const FactorGraph& graph, const CliquePart& part, CliqueWorker& worker,
               CliqueVisit& visit) const;

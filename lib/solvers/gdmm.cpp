@@ -1,8 +1,8 @@
 // GDMM, greedy direction method of multipliers (Yen, Huang, Zhong, Zhang, Ravikumar and Dhillon 2016).
 //
 // Problem: that of idal.cpp, with a greedy active set of cliques and of states.
-//   1. of an example's cliques a sweep visits those whose gap max θ̂ − <θ̂, μ> is at least half the mean,
-//   largest first
+//   1. of an example's cliques a sweep visits those whose gap max θ̂ − <θ̂, μ> is at least a tenth of the
+//   mean, largest first
 //   2. a visited clique adds its best state to those that have mass; a proximal step over these states alone
 //   moves
 //      mass, and states left without mass drop out

@@ -11,6 +11,7 @@
 
 #include "base/buffer.hpp"
 #include "margrave/dataset.hpp"
+#include "state/clique_layout.hpp"
 
 namespace margrave {
 
@@ -26,13 +27,13 @@ class CliqueStore {
   }
 
  protected:
-  // length(topology) cells per example, all zero.
+  // length(graph) cells per example, all zero.
   template <class Length>
   CliqueStore(const Dataset& data, Length&& length) {
     constexpr std::uint64_t line = cache_line / sizeof(Real);
     std::uint64_t next = 0;
     for (std::size_t m = 0; m < data.size(); ++m) {
-      length_.push_back(length(data[m].topology()));
+      length_.push_back(length(data[m]));
       begin_.push_back(next);
       next += (length_.back() + line - 1) / line * line;
     }
@@ -50,7 +51,11 @@ template <class Real = double>
 class MarginalStore : public CliqueStore<Real> {
  public:
   explicit MarginalStore(const Dataset& data)
-      : CliqueStore<Real>(data, [](const Topology& t) { return t.cells(); }) {}
+      : CliqueStore<Real>(data, [](const FactorGraph& g) { return g.topology().cells(); }) {}
+  // The same at the cells of these layouts.
+  MarginalStore(const Dataset& data, const CliqueLayouts& layouts)
+      : CliqueStore<Real>(
+            data, [&](const FactorGraph& g) { return layouts.of_topology(g.topology_index()).cells(); }) {}
   // Every clique's whole mass on the true labels: where 001 and BCFW start.
   void start_at_truth(const Dataset& data);
 };
@@ -61,7 +66,7 @@ template <class Real = double>
 class MessageStore : public CliqueStore<Real> {
  public:
   explicit MessageStore(const Dataset& data)
-      : CliqueStore<Real>(data, [](const Topology& t) { return t.message_cells(); }) {}
+      : CliqueStore<Real>(data, [](const FactorGraph& g) { return g.topology().message_cells(); }) {}
 };
 
 extern template class MarginalStore<double>;

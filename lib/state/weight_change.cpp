@@ -26,10 +26,10 @@ WeightOverlay::WeightOverlay(const TemplateSet& templates)
 
 void WeightOverlay::add(const Dataset& data, TouchedClique clique, const double* coefficient, double* rows) {
   const Template& t = data.templates()[clique.template_index];
-  touched_[clique.template_index] = 1;
-  cliques_.push_back(clique);
   const InputView x = data.input(clique.input);
   if (x.kind == InputKind::per_state) {
+    touched_[clique.template_index] = 1;
+    cliques_.push_back(clique);
     for (std::size_t y = 0; y < t.joint_states(); ++y) {
       if (coefficient[y] == 0) continue;
       for_each_weight(data, t, clique.input, y, coefficient[y],
@@ -44,6 +44,14 @@ void WeightOverlay::add(const Dataset& data, TouchedClique clique, const double*
     for (std::size_t y = 0; y < t.joint_states(); ++y)
       if (t.row_of[y] >= 0) rows[t.row_of[y]] += coefficient[y];
   }
+  add_rows(data, clique, rows);
+}
+
+void WeightOverlay::add_rows(const Dataset& data, TouchedClique clique, const double* rows) {
+  const Template& t = data.templates()[clique.template_index];
+  const InputView x = data.input(clique.input);
+  touched_[clique.template_index] = 1;
+  cliques_.push_back(clique);
   double* block = cells_.data() + t.offset;
   if (x.kind == InputKind::dense) {
     kernels().add_outer(x.value, x.count, rows, t.rows, t.stride, block);

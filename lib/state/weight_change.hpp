@@ -29,6 +29,8 @@ class WeightOverlay {
   bool touched(std::uint32_t template_index) const { return touched_[template_index] != 0; }
   // cells += Σ_y coefficient[y]·φ(y) of a clique; `rows` is scratch of padded(t.rows).
   void add(const Dataset& data, TouchedClique clique, const double* coefficient, double* rows);
+  // The same from coefficients per weight row; `rows` of padded(t.rows). Not for per_state inputs.
+  void add_rows(const Dataset& data, TouchedClique clique, const double* rows);
 
  private:
   friend class WeightChange;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "margrave/generate.hpp"
 #include "margrave/train.hpp"
 #include "support/problems.hpp"
 #include "support/relaxed_reference.hpp"
@@ -148,6 +149,25 @@ TEST(Entropies, SmoothedRunsCertifyTheReferenceOptimum) {
       EXPECT_NEAR(report.last.primal, wanted.primal, 1e-4 * std::abs(report.last.primal) + 1e-8);
     }
   }
+}
+
+// A grid with cycles, weak smoothing and every option at its default.
+TEST(Entropies, TheTreeReweightedEntropyCertifiesAGrid) {
+  const Dataset data = generate(PottsOptions{.examples = 20, .rows = 4, .columns = 4});
+  IdalOptions solver;
+  solver.entropy = Entropy::otrw;
+  TrainOptions options;
+  options.solver = solver;
+  options.threads = 1;
+  options.lambda = 0.1;
+  options.gamma = 0.1;
+  options.gap = 1e-3;
+  options.max_epochs = 1000;
+  options.evaluate_every = 10;
+  const Report report = train(data, options).report;
+  EXPECT_EQ(report.status, Status::converged) << *report.last.relative_gap();
+  EXPECT_TRUE(report.last.certified);
+  EXPECT_EQ(report.relaxation, Relaxation::local_polytope);
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST(CliquePlan, ASmallGraphIsOnePart) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Dataset data = random_problem(seed);
     for (std::size_t t = 0; t < data.topologies(); ++t) {
-      const CliquePlan plan = plan_cliques(data.topology(t));
+      const CliquePlan plan = plan_cliques(data.topology(t), table_layout(data.topology(t)));
       EXPECT_EQ(plan.parts.size(), 1U);
       EXPECT_EQ(plan.colours, 1U);
       check_plan(data.topology(t), plan);
@@ -123,7 +123,7 @@ TEST(CliquePlan, RandomGraphsOfAnyOrderAreCutIntoPartsOfDisjointColours) {
     const Dataset data = random_problem(seed, 4, 8);
     for (std::size_t t = 0; t < data.topologies(); ++t)
       for (const std::uint64_t size : {1U, 10U, 30U})
-        check_plan(data.topology(t), plan_cliques(data.topology(t), 1, size));
+        check_plan(data.topology(t), plan_cliques(data.topology(t), table_layout(data.topology(t)), 1, size));
   }
 }
 
@@ -131,7 +131,7 @@ TEST(CliquePlan, GridsAreCutIntoPartsOfAboutTheSizeAskedFor) {
   for (const std::uint64_t size : {50U, 200U, 1000U}) {
     SCOPED_TRACE(size);
     const Topology top = grid(14, 11);
-    const CliquePlan plan = plan_cliques(top, 100, size);
+    const CliquePlan plan = plan_cliques(top, table_layout(top), 100, size);
     check_plan(top, plan);
     EXPECT_GT(plan.parts.size(), 1U);
     EXPECT_LT(plan.colours, plan.parts.size());

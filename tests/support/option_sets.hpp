@@ -92,8 +92,6 @@ std::vector<OptionSet> clique_option_sets(const Options& base = {}) {
                            Kind{"gap", Schedule::gap}}) {
     Options solver = base;
     solver.schedule = kind.schedule;
-    // An epoch by gaps moves few cliques: multipliers that follow each of them overshoot.
-    if (kind.schedule == Schedule::gap) solver.multiplier_every *= 2;
     const std::string name = std::string(Options::solver_name) + ", " + kind.name;
     OptionSet set;
     set.options.threads = 1;
