@@ -147,7 +147,9 @@ class Train {
   void print(const Report& report, const TrainOptions& options, double load_seconds,
              const Losses& train_losses, const std::optional<Losses>& test_losses) const {
     const Evaluation& last = report.last;
-    verb_.say("{} after {} epochs, {} oracle calls\n", name(report.status), report.epochs, last.oracle_calls);
+    // Clique-wise solvers call no oracle: what they count are block steps.
+    verb_.say("{} after {} epochs, {} {}\n", name(report.status), report.epochs, last.oracle_calls,
+              last.soft_dual ? "block steps" : "oracle calls");
     verb_.say("  {:<15} {:.10g}\n", "primal", last.primal);
     if (last.dual) {
       verb_.say("  {:<15} {:.10g}\n", "dual", *last.dual);

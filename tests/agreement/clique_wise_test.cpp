@@ -135,7 +135,9 @@ TEST_P(CliqueWise, SoftSolversMeetAtOneSoftOptimum) {
       SCOPED_TRACE(static_cast<int>(steps));
       SoftBcfwOptions solver;
       solver.steps = steps;
-      check_soft_run(data, solver, lambda(), rho, 1000, small ? 0.3 : 0.1, wanted);
+      const double plain_gap = small ? 0.3 : 0.1;
+      const double swap_gap = hard ? 5e-3 : rho < 1 ? 1e-3 : 1e-4;
+      check_soft_run(data, solver, lambda(), rho, 1000, steps == Steps::plain ? plain_gap : swap_gap, wanted);
     }
   }
 }
@@ -160,8 +162,10 @@ TEST(SoftSolvers, TheSoftDualNeverFallsWhateverTheOptions) {
   }
 }
 
-// A graph of many parts: tasks work on parts of one colour at once and add to w as they go.
-TEST(SoftSolvers, AsynchronousRunsOnSplitGraphsReachWhatDeterministicOnesDo) {
+// A graph of many parts: tasks work on parts of one colour at once and add to w as they go. Thousands of
+// cliques share their weights, so that neither mode is near the optimum in few epochs unless λ is large; what
+// each of them proves must hold for the other, and asynchronous epochs must get about as far.
+TEST(SoftSolvers, AsynchronousRunsOnSplitGraphsKeepUpWithDeterministicOnes) {
   const Dataset data = generate(PottsOptions{.examples = 2, .rows = 110, .columns = 110, .states = 2});
   ASSERT_GT(data[0].topology().cells(), std::uint64_t{1} << 16U);
   for (const bool multipliers : {false, true}) {
@@ -170,18 +174,21 @@ TEST(SoftSolvers, AsynchronousRunsOnSplitGraphsReachWhatDeterministicOnesDo) {
     options.solver = SoftSdcaOptions{};
     if (multipliers) options.solver = IdalOptions{};
     options.threads = 2;
-    options.lambda = 1;
+    options.lambda = 1e6;
     options.gap = 0;
-    options.max_epochs = 10;
-    options.evaluate_every = 10;
-    const Evaluation wanted = train(data, options).report.last;
+    options.max_epochs = 30;
+    options.evaluate_every = 30;
+    const Evaluation fixed = train(data, options).report.last;
     options.mode = Mode::async;
-    const Evaluation found = train(data, options).report.last;
-    EXPECT_TRUE(found.certified);
-    EXPECT_LE(*found.dual, found.primal);
-    EXPECT_LE(*found.soft_dual, *found.soft_primal);
-    EXPECT_GT(*found.soft_dual, 0);
-    EXPECT_NEAR(*found.soft_dual, *wanted.soft_dual, 0.05 * *wanted.soft_dual);
+    const Evaluation async = train(data, options).report.last;
+    EXPECT_TRUE(async.certified);
+    EXPECT_LE(std::max(*async.dual, *fixed.dual), std::min(async.primal, fixed.primal) + 1e-10);
+    EXPECT_LE(*async.soft_dual, *async.soft_primal + 1e-10);
+    if (!multipliers) {  // one soft problem
+      EXPECT_LE(std::max(*async.soft_dual, *fixed.soft_dual),
+                std::min(*async.soft_primal, *fixed.soft_primal) + 1e-10);
+    }
+    EXPECT_GE(*async.soft_dual, 0.9 * *fixed.soft_dual);
   }
 }
 

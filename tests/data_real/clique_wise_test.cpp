@@ -1,7 +1,11 @@
 // Clique-wise solvers on real sets, against optima that other programs found.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -99,6 +103,36 @@ TEST_F(RealCliqueWise, SinglePrecisionKeepsTheCertificate) {
   EXPECT_EQ(twice.status, Status::converged);
   EXPECT_LE(single.epochs, twice.epochs + 10);
   EXPECT_LT(single.state_bytes, 0.7 * static_cast<double>(twice.state_bytes));
+}
+
+// Frank-Wolfe and proximal steps work on one soft problem: both must find its optimum.
+TEST_F(RealCliqueWise, SoftSolversMeetAtOneSoftOptimum) {
+  std::vector<std::size_t> first(100);
+  std::iota(first.begin(), first.end(), std::size_t{0});
+  const Dataset data = subset(yeast("train"), first);
+  for (const double rho : {100.0, 30.0}) {
+    SCOPED_TRACE(rho);
+    SoftBcfwOptions frank_wolfe;
+    SoftSdcaOptions proximal;
+    frank_wolfe.rho = proximal.rho = rho;
+    frank_wolfe.precision = proximal.precision = Precision::double_;
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+    std::vector<double> duals;
+    for (const SolverOptions& solver : {SolverOptions(frank_wolfe), SolverOptions(proximal)}) {
+      TrainOptions options = with(solver, 0.15);  // λM as on all of it at 0.01
+      options.gap = 1e-6;
+      options.max_epochs = 5000;
+      options.evaluate_every = 50;
+      const Report report = train(data, options).report;
+      EXPECT_EQ(report.status, Status::converged) << report.solver;
+      low = std::max(low, *report.last.soft_dual);
+      high = std::min(high, *report.last.soft_primal);
+      duals.push_back(*report.last.soft_dual);
+    }
+    EXPECT_LE(low, high + 1e-10);
+    EXPECT_NEAR(duals[0], duals[1], 1e-6);
+  }
 }
 
 TEST_F(RealCliqueWise, FactorsHelpOnSuperpixels) {
