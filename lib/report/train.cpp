@@ -44,7 +44,6 @@ Entropy entropy_of(const SolverOptions& solver) {
       solver);
 }
 
-// dlpw has its own messages and leaves the oracle to the evaluator.
 bool is_dlpw(const SolverOptions& solver) { return std::holds_alternative<DlpwOptions>(solver); }
 
 bool has_exact_oracle(const Dataset& data) {
@@ -102,8 +101,8 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
   return {options, "hinge loss with an exact max-oracle: block-coordinate Frank-Wolfe"};
 }
 
-// Clique-wise solvers have no use for an oracle but as the evaluator's upper bound; without one it diffuses
-// the solver's own messages.
+// Clique-wise solvers and dlpw have no use for an oracle but as the evaluator's upper bound; without one it
+// diffuses the solver's own messages.
 std::unique_ptr<Oracle> make_bounding_oracle(const Dataset& data, const TrainOptions& options) {
   const bool smooth = options.loss == Loss::log || options.gamma != 0;
   const std::string name(solver_name(options.solver));
@@ -133,12 +132,7 @@ std::unique_ptr<Oracle> make_bounding_oracle(const Dataset& data, const TrainOpt
 // The oracle of the solver and of the evaluator.
 std::unique_ptr<Oracle> make_oracle(const Dataset& data, Chosen& chosen) {
   const TrainOptions& options = chosen.options;
-  if (clique_wise(options.solver)) return make_bounding_oracle(data, options);
-  if (is_dlpw(options.solver)) {
-    auto bounding = make_bounding_oracle(data, options);
-    // Soft-max sweeps follow where max stalls: the bound is what is reported.
-    return bounding ? std::move(bounding) : make_msd_oracle(data, {.inverse_temperature = 20});
-  }
+  if (clique_wise(options.solver) || is_dlpw(options.solver)) return make_bounding_oracle(data, options);
   if (is_relaxed(options.inference)) return make_relaxed_oracle(data, options.inference);
   if (options.inference == Inference::exact || has_exact_oracle(data)) return make_exact_oracle(data);
   auto oracle = make_relaxed_oracle(data, Inference::automatic);

@@ -13,7 +13,7 @@
 // State of an example is touched by the one visit that holds it.
 //
 // Departs from the paper: batches, and the average over steps (see pegasos.cpp). What is reported is P at w
-// with the best bound of the relaxed hinge the evaluator has, not the value at these messages.
+// bounded by an oracle where one fits and otherwise by these messages, lowered by some more sweeps.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -28,10 +28,33 @@ namespace margrave {
 
 namespace {
 
+// The messages as the evaluator takes them: ξ = δ beside uniform marginals, which agree everywhere.
+class MessagePoint final : public LocalPoint {
+ public:
+  MessagePoint(const Dataset& data, const MessageStore<double>& delta) : data_(data), delta_(delta) {}
+  double rho() const override { return 1; }
+  void marginals(std::size_t m, std::size_t first, std::size_t last, double* out) const override {
+    const Topology& top = data_[m].topology();
+    for (std::size_t a = first; a < last; ++a) {
+      const std::uint64_t states = top.clique_offset[a + 1] - top.clique_offset[a];
+      out = std::fill_n(out, states, 1.0 / static_cast<double>(states));
+    }
+  }
+  void multipliers(std::size_t m, std::size_t first, std::size_t last, double* out) const override {
+    const Topology& top = data_[m].topology();
+    std::copy_n(delta_[m].data() + top.message_offset[first],
+                top.message_offset[last] - top.message_offset[first], out);
+  }
+
+ private:
+  const Dataset& data_;
+  const MessageStore<double>& delta_;
+};
+
 class MessageRule final : public SubgradientRule {
  public:
   MessageRule(const Problem& problem, const DlpwOptions& options)
-      : data_(problem.data), delta_(problem.data) {
+      : data_(problem.data), delta_(problem.data), point_(problem.data, delta_) {
     diffusion_.sweeps = options.sweeps;
     if (options.inverse_temperature > 0) diffusion_.inverse_temperature = options.inverse_temperature;
     for (std::size_t t = 0; t < data_.topologies(); ++t) plans_.push_back(plan_messages(data_.topology(t)));
@@ -62,6 +85,7 @@ class MessageRule final : public SubgradientRule {
   }
 
   bool asks_oracle() const override { return false; }
+  const LocalPoint* messages() const override { return &point_; }
   std::uint64_t bytes() const override { return delta_.bytes(); }
   void save(ByteWriter& out) const override {
     for (std::size_t m = 0; m < delta_.size(); ++m) out.put_array(delta_[m]);
@@ -106,6 +130,7 @@ class MessageRule final : public SubgradientRule {
 
   const Dataset& data_;
   MessageStore<double> delta_;
+  MessagePoint point_;
   std::vector<MessagePlan> plans_;
   DiffusionOptions diffusion_;
 };

@@ -81,6 +81,7 @@ class PrimalEngine final : public Solver {
   void adopt(std::span<const double> /*weights*/) override {
     throw InternalError("a primal method has no dual point whose weights it could adopt");
   }
+  const LocalPoint* messages() const override { return rule_->messages(); }
   std::optional<std::span<const double>> averaged() const override {
     if (!weights_.has_average()) return std::nullopt;
     return std::span<const double>(average_);

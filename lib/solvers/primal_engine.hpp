@@ -32,6 +32,7 @@ class SubgradientRule {
   // subgradient of the hinge of example m. Many threads, each at another example.
   virtual void visit(std::size_t m, PrimalWorker& worker, std::vector<CliqueChange>& changes) = 0;
   virtual bool asks_oracle() const = 0;
+  virtual const LocalPoint* messages() const { return nullptr; }
   virtual std::uint64_t bytes() const { return 0; }
   virtual void save(ByteWriter& /*out*/) const {}
   virtual void restore(ByteReader& /*in*/) {}

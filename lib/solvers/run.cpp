@@ -137,6 +137,10 @@ class Loop {
     rebuilt_.resize(outcome_.weights.size());
     std::span<const double> chosen = rebuilt_;
     const LocalPoint* local = solver_.local_point();
+    const LocalPoint* messages = local != nullptr ? local : solver_.messages();
+    const auto primal_at = [&](std::span<const double> w) {
+      return messages != nullptr ? evaluator_.primal(*messages, w) : evaluator_.primal(w);
+    };
     if (const DualPoint* point = solver_.dual_point()) {
       const Bounds bounds = evaluator_.evaluate(*point, rebuilt_);
       e.primal = bounds.primal;
@@ -152,11 +156,10 @@ class Loop {
       e.certified = bounds.infeasibility <= feasible;
     } else {
       std::copy(solver_.weights().begin(), solver_.weights().end(), rebuilt_.begin());
-      e.primal = evaluator_.primal(rebuilt_);
+      e.primal = primal_at(rebuilt_);
     }
     if (const auto averaged = solver_.averaged()) {
-      const double primal =
-          local != nullptr ? evaluator_.primal(*local, *averaged) : evaluator_.primal(*averaged);
+      const double primal = primal_at(*averaged);
       if (primal < e.primal) {
         e.primal = primal;
         chosen = *averaged;

@@ -54,6 +54,9 @@ class Solver {
   virtual const DualPoint* dual_point() const = 0;
   // The point of a clique-wise method, or nullptr.
   virtual const LocalPoint* local_point() const { return nullptr; }
+  // Messages that bound the primal (as multipliers of a point whose marginals agree), for primal methods that
+  // have them; nullptr: the evaluator asks its oracle.
+  virtual const LocalPoint* messages() const { return nullptr; }
   // Whether the gap of the soft problem ends a run (clique-wise methods only).
   virtual StopRule stop_rule() const { return StopRule::certified; }
   virtual bool has_multipliers() const { return false; }

@@ -12,6 +12,7 @@
 
 #include "margrave/generate.hpp"
 #include "margrave/train.hpp"
+#include "model/topology.hpp"
 #include "support/option_sets.hpp"
 #include "support/problems.hpp"
 #include "support/reference.hpp"
@@ -19,12 +20,6 @@
 
 namespace margrave::test {
 namespace {
-
-bool forests_only(const Dataset& data) {
-  for (std::size_t t = 0; t < data.topologies(); ++t)
-    if (data.topology(t).structure == Structure::general) return false;
-  return true;
-}
 
 // What must hold of every evaluation, whatever the options.
 void check_bounds(const Evaluation& e, const RelaxedOptimum& wanted) {
@@ -62,7 +57,7 @@ TEST_P(CliqueWise, TheRelaxedOptimumIsTheExactOneOnForestsAndNowhereBelowIt) {
   const Optimum exact = reference_optimum(data, lambda());
   EXPECT_LE(relaxed.dual, relaxed.primal + 1e-12);
   EXPECT_GE(relaxed.primal, exact.dual - 1e-10);
-  if (forests_only(data)) {
+  if (all_forests(data)) {
     EXPECT_NEAR(relaxed.primal, exact.primal, 2e-9);
   }
 }
@@ -85,7 +80,7 @@ TEST_P(CliqueWise, EveryOptionSetWithMultipliersReachesTheRelaxedOptimum) {
     // The relaxed hinge of the model's weights is at least the exact one, and the same on forests.
     const double exact = brute_force_primal(data, lambda(), options.hamming, result.model.weights);
     EXPECT_LE(exact, report.last.primal + 1e-10);
-    if (forests_only(data)) {
+    if (all_forests(data)) {
       EXPECT_NEAR(exact, report.last.primal, 1e-10);
     }
   }
