@@ -139,8 +139,8 @@ TEST_F(RealCliqueWise, FactorsHelpOnSuperpixels) {
   const Dataset data = graphs("msrc21sp", "train");
   const Dataset held_out = graphs("msrc21sp", "test");
   TrainOptions options = with(IdalOptions{}, 1.0);
-  options.max_epochs = 12;
-  options.evaluate_every = 6;
+  options.max_epochs = 20;
+  options.evaluate_every = 20;
   const Losses with_factors = evaluate(train(data, options).model, held_out);
   options.max_epochs = 100;
   options.evaluate_every = 50;
