@@ -15,6 +15,7 @@
 
 #include "base/compensated.hpp"
 #include "inference/messages.hpp"
+#include "inference/relaxed.hpp"
 #include "inference/tree_plan.hpp"
 #include "margrave/error.hpp"
 #include "model/fit_marginals.hpp"
@@ -128,7 +129,7 @@ void clean(const Topology& top, const double* vertex, Buffer<double>& scratch, d
   }
 }
 
-class LpOracle final : public Oracle {
+class LpOracle final : public RelaxedOracle {
  public:
   explicit LpOracle(const Dataset& data) {
     plans_.reserve(data.topologies());
@@ -146,16 +147,6 @@ class LpOracle final : public Oracle {
     }
   }
   std::string_view name() const override { return "lp"; }
-  bool exact() const override { return false; }
-
-  double argmax(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
-                std::span<std::uint32_t> labels) const override {
-    return solve(graph, potentials, scratch, labels).score;
-  }
-  double marginals(const FactorGraph& /*graph*/, const Potentials& /*potentials*/, Scratch& /*scratch*/,
-                   std::span<double> /*marginals*/) const override {
-    throw UsageError("the oracle 'lp' is a relaxation and has no marginals");
-  }
 
   // The better of the labellings read from the messages and from the vertex.
   Answer solve(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,

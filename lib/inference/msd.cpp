@@ -9,6 +9,7 @@
 
 #include "inference/clusters.hpp"
 #include "inference/messages.hpp"
+#include "inference/relaxed.hpp"
 #include "margrave/error.hpp"
 
 namespace margrave {
@@ -38,7 +39,7 @@ bool copy_potentials(const Dataset& data, const FactorGraph& graph, const Potent
   return true;
 }
 
-class MsdOracle final : public Oracle {
+class MsdOracle final : public RelaxedOracle {
  public:
   MsdOracle(const Dataset& data, const MsdOptions& options) : data_(data), options_(options) {
     if (!(options.inverse_temperature > 0))
@@ -47,16 +48,7 @@ class MsdOracle final : public Oracle {
     for (std::size_t t = 0; t < data.topologies(); ++t) plans_.push_back(plan_messages(data.topology(t)));
   }
   std::string_view name() const override { return "msd"; }
-  bool exact() const override { return false; }
 
-  double argmax(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
-                std::span<std::uint32_t> labels) const override {
-    return solve(graph, potentials, scratch, labels).score;
-  }
-  double marginals(const FactorGraph& /*graph*/, const Potentials& /*potentials*/, Scratch& /*scratch*/,
-                   std::span<double> /*marginals*/) const override {
-    throw UsageError("the oracle 'msd' is a relaxation and has no marginals");
-  }
   Answer solve(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                std::span<std::uint32_t> labels) const override {
     return run(graph, potentials, nullptr, {&scratch, 1}, labels);

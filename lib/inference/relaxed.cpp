@@ -1,10 +1,16 @@
 #include "inference/relaxed.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "margrave/error.hpp"
 
 namespace margrave {
+
+double RelaxedOracle::marginals(const FactorGraph& /*graph*/, const Potentials& /*potentials*/,
+                                Scratch& /*scratch*/, std::span<double> /*marginals*/) const {
+  throw UsageError("the oracle '" + std::string(name()) + "' is a relaxation and has no marginals");
+}
 
 bool binary_pairwise(const Dataset& data) {
   for (std::size_t t = 0; t < data.topologies(); ++t) {

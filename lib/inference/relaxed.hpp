@@ -1,12 +1,26 @@
-// Which relaxation an --inference stands for.
+// What relaxations have in common, and which one an --inference stands for.
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "inference/oracle.hpp"
 #include "margrave/options.hpp"
 
 namespace margrave {
+
+// An oracle whose solve() bounds the LP relaxation.
+class RelaxedOracle : public Oracle {
+ public:
+  bool exact() const final { return false; }
+  double argmax(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                std::span<std::uint32_t> labels) const final {
+    return solve(graph, potentials, scratch, labels).score;
+  }
+  // Throws UsageError: relaxations have none.
+  double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                   std::span<double> marginals) const final;
+};
 
 // Whether every variable has two states and every factor two variables: what roof duality takes.
 bool binary_pairwise(const Dataset& data);

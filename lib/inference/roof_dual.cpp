@@ -28,6 +28,7 @@
 #include "base/compensated.hpp"
 #include "inference/max_flow.hpp"
 #include "inference/messages.hpp"
+#include "inference/relaxed.hpp"
 #include "inference/tree_plan.hpp"
 #include "margrave/error.hpp"
 
@@ -276,7 +277,7 @@ class RoofDual {
   double scale_ = 0;  // largest capacity
 };
 
-class RoofDualOracle final : public Oracle {
+class RoofDualOracle final : public RelaxedOracle {
  public:
   explicit RoofDualOracle(const Dataset& data) {
     plans_.reserve(data.topologies());
@@ -289,16 +290,6 @@ class RoofDualOracle final : public Oracle {
     }
   }
   std::string_view name() const override { return "roof-dual"; }
-  bool exact() const override { return false; }
-
-  double argmax(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
-                std::span<std::uint32_t> labels) const override {
-    return solve(graph, potentials, scratch, labels).score;
-  }
-  double marginals(const FactorGraph& /*graph*/, const Potentials& /*potentials*/, Scratch& /*scratch*/,
-                   std::span<double> /*marginals*/) const override {
-    throw UsageError("the oracle 'roof-dual' is a relaxation and has no marginals");
-  }
 
   Answer solve(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                std::span<std::uint32_t> labels) const override {

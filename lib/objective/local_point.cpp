@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "model/clique_scores.hpp"
+#include "model/fit_marginals.hpp"
 #include "model/marginalise.hpp"
 
 namespace margrave {
@@ -83,48 +84,12 @@ double LocalExample::round_factor(std::size_t factor, double* table) const {
   const std::size_t a = top.variables() + factor;
   const std::uint64_t n = top.clique_offset[a + 1] - top.clique_offset[a];
   const std::uint32_t entry = top.scope_begin[factor];
-  const std::uint64_t messages = top.message_offset[entry + scope.size()] - top.message_offset[entry];
-  double* marginal = table + n;          // of the table
-  double* excess = marginal + messages;  // scratch per axis
+  double* marginal = table + n;
+  fit_to_marginals(top, factor, node_.data(), table, marginal);
   const auto wanted = [&](std::size_t j) { return node_.data() + top.clique_offset[scope[j]]; };
   const auto axis = [&](double* base, std::size_t j) {
     return base + (top.message_offset[entry + j] - top.message_offset[entry]);
   };
-  std::uint64_t below = n;
-  for (std::size_t j = 0; j < scope.size(); ++j) {
-    const std::uint32_t k = top.states[scope[j]];
-    below /= k;
-    factor_marginals(top, factor, table, marginal);
-    const double* have = axis(marginal, j);
-    double* factor_of = axis(excess, j);
-    for (std::uint32_t y = 0; y < k; ++y)
-      factor_of[y] = have[y] > wanted(j)[y] ? wanted(j)[y] / have[y] : 1.0;
-    for (std::uint64_t y = 0; y < n; ++y) table[y] *= factor_of[y / below % k];
-  }
-  // What is missing, axis by axis: the same mass on all of them.
-  factor_marginals(top, factor, table, marginal);
-  double mass = 0;
-  for (std::size_t j = 0; j < scope.size(); ++j) {
-    double axis_mass = 0;
-    for (std::uint32_t y = 0; y < top.states[scope[j]]; ++y) {
-      double& missing = axis(marginal, j)[y];
-      missing = std::max(0.0, wanted(j)[y] - missing);
-      axis_mass += missing;
-    }
-    mass = j == 0 ? axis_mass : std::min(mass, axis_mass);
-  }
-  if (mass > 0) {
-    for (std::uint64_t y = 0; y < n; ++y) {
-      double product = mass;
-      std::uint64_t rest = y;
-      for (std::size_t j = scope.size(); j-- > 0;) {
-        const std::uint32_t k = top.states[scope[j]];
-        product *= axis(marginal, j)[rest % k] / mass;
-        rest /= k;
-      }
-      table[y] += product;
-    }
-  }
   factor_marginals(top, factor, table, marginal);
   double apart = 0;
   for (std::size_t j = 0; j < scope.size(); ++j)
@@ -143,7 +108,8 @@ double LocalExample::round_compact(std::size_t factor, const Template& t, double
   for (const std::uint32_t v : top.scope_of(factor)) {
     const double* node = node_.data() + top.clique_offset[v];
     double sum = 0;
-    for (std::uint32_t y = 0; y < top.states[v]; ++y) sum += * next++ = node[y];
+    for (std::uint32_t y = 0; y < top.states[v]; ++y) sum += node[y];
+    next = std::copy_n(node, top.states[v], next);
     apart += std::abs(sum - 1);
   }
   std::fill_n(rows, t.rows, 0.0);

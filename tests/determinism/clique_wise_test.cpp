@@ -110,24 +110,10 @@ TEST(CliqueDeterminism, HoldsWhereAGraphIsCutIntoParts) {
 }
 
 TEST(CliqueCheckpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
-  const ScratchFolder folder;
   const Dataset data = many_chains();
   for (const OptionSet& set : deterministic_sets()) {
     SCOPED_TRACE(set.name);
-    const TrainOptions options = few_epochs(set.options);
-    const std::string wanted = model_bytes(train(data, options), folder);
-    int interrupted = 0;
-    for (const std::uint64_t blocks : {1U, 2U, 5U, 9U, 16U, 31U}) {
-      SCOPED_TRACE(blocks);
-      const TrainResult first = train_for(data, options, folder.file("checkpoint"), blocks);
-      if (first.report.status != Status::interrupted) continue;
-      ++interrupted;
-      TrainOptions again = options;
-      again.resume = folder.file("checkpoint");
-      again.threads = blocks % 2 == 0 ? 1 : 5;
-      EXPECT_EQ(model_bytes(train(data, again), folder), wanted);
-    }
-    EXPECT_GE(interrupted, 3);
+    expect_bits_after_interruptions(data, few_epochs(set.options), {1U, 2U, 5U, 9U, 16U, 31U}, 3);
   }
 }
 
@@ -153,24 +139,10 @@ TEST(CliqueCheckpoint, AGraphInPartsIsResumedInTheMiddleOfAnEpoch) {
 }
 
 TEST(CliqueCheckpoint, DamagedFilesAreRefused) {
-  const ScratchFolder folder;
   const Dataset data = many_chains();
   TrainOptions options;
   options.solver = IdalOptions{};
-  options.max_epochs = 2;
-  options.checkpoint = folder.file("checkpoint");
-  train(data, options);
-  const std::string bytes = read_file(folder.file("checkpoint"));
-  options.checkpoint.clear();
-  options.resume = folder.file("damaged");
-  for (std::size_t at = 0; at < bytes.size(); at += bytes.size() / 40 + 1) {
-    std::string damaged = bytes;
-    damaged[at] = static_cast<char>(damaged[at] ^ 1);
-    folder.write("damaged", damaged);
-    EXPECT_THROW(train(data, options), InputError) << "byte " << at;
-    folder.write("damaged", bytes.substr(0, at));
-    EXPECT_THROW(train(data, options), InputError) << at << " bytes";
-  }
+  expect_damage_is_refused(data, options);
 }
 
 TEST(CliqueCheckpoint, AWarmStartAtAnotherLambdaOrRhoReachesTheSameOptimum) {

@@ -68,27 +68,13 @@ TEST(Determinism, TheSeedMatters) {
 }
 
 TEST(Checkpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
-  const ScratchFolder folder;
   const Dataset data = many_chains();
   for (const OptionSet& set : deterministic_sets()) {
     const auto* bcfw = std::get_if<BcfwOptions>(&set.options.solver);
     if (bcfw != nullptr && (bcfw->batch == 1 || bcfw->averaging != bcfw->gap_sampling))
       continue;  // enough of them
     SCOPED_TRACE(set.name);
-    TrainOptions options = few_epochs(set.options);
-    const std::string wanted = model_bytes(train(data, options), folder);
-    int interrupted = 0;
-    for (const std::uint64_t blocks : {1U, 2U, 3U, 7U, 16U, 31U}) {
-      SCOPED_TRACE(blocks);
-      const TrainResult first = train_for(data, options, folder.file("checkpoint"), blocks);
-      if (first.report.status != Status::interrupted) continue;
-      ++interrupted;
-      TrainOptions again = options;
-      again.resume = folder.file("checkpoint");
-      again.threads = blocks % 2 == 0 ? 1 : 5;
-      EXPECT_EQ(model_bytes(train(data, again), folder), wanted);
-    }
-    EXPECT_GE(interrupted, 4);
+    expect_bits_after_interruptions(data, few_epochs(set.options), {1U, 2U, 3U, 7U, 16U, 31U}, 4);
   }
 }
 

@@ -59,24 +59,10 @@ TEST(PrimalDeterminism, HoldsOnEveryKindOfGraph) {
 }
 
 TEST(PrimalCheckpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
-  const ScratchFolder folder;
   const Dataset data = random_problem(6, 300, 4);
   for (const OptionSet& set : all_sets()) {
     SCOPED_TRACE(set.name);
-    const TrainOptions options = few_epochs(set.options);
-    const std::string wanted = model_bytes(train(data, options), folder);
-    int interrupted = 0;
-    for (const std::uint64_t blocks : {1U, 2U, 3U, 5U, 31U, 400U}) {
-      SCOPED_TRACE(blocks);
-      const TrainResult first = train_for(data, options, folder.file("checkpoint"), blocks);
-      if (first.report.status != Status::interrupted) continue;
-      ++interrupted;
-      TrainOptions again = options;
-      again.resume = folder.file("checkpoint");
-      again.threads = blocks % 2 == 0 ? 1 : 5;
-      EXPECT_EQ(model_bytes(train(data, again), folder), wanted);
-    }
-    EXPECT_GE(interrupted, 3);
+    expect_bits_after_interruptions(data, few_epochs(set.options), {1U, 2U, 3U, 5U, 31U, 400U}, 3);
   }
 }
 
@@ -108,26 +94,12 @@ TEST(PrimalCheckpoint, TheBestWeightsSurviveAResume) {
 }
 
 TEST(PrimalCheckpoint, DamagedFilesAreRefused) {
-  const ScratchFolder folder;
   const Dataset data = many_chains();
   for (const SolverOptions& solver :
        std::vector<SolverOptions>{PegasosOptions{}, DlpwOptions{}, OneSlackOptions{}}) {
     TrainOptions options;
     options.solver = solver;
-    options.max_epochs = 2;
-    options.checkpoint = folder.file("checkpoint");
-    train(data, options);
-    const std::string bytes = read_file(folder.file("checkpoint"));
-    options.checkpoint.clear();
-    options.resume = folder.file("damaged");
-    for (std::size_t at = 0; at < bytes.size(); at += bytes.size() / 40 + 1) {
-      std::string damaged = bytes;
-      damaged[at] = static_cast<char>(damaged[at] ^ 1);
-      folder.write("damaged", damaged);
-      EXPECT_THROW(train(data, options), InputError) << "byte " << at;
-      folder.write("damaged", bytes.substr(0, at));
-      EXPECT_THROW(train(data, options), InputError) << at << " bytes";
-    }
+    expect_damage_is_refused(data, options);
   }
 }
 
