@@ -161,7 +161,8 @@ std::uint64_t VertexCache::bytes() const {
   std::uint64_t bytes = blocks_.capacity() * sizeof(Storage);
   for (const Storage& s : blocks_) {
     bytes += s.numbers.bytes() + s.labels.bytes();
-    for (const auto& masses : s.fractional) bytes += sizeof(masses) + masses.capacity() * sizeof(Mass);
+    bytes += s.fractional.capacity() * sizeof(std::vector<Mass>);
+    for (const auto& masses : s.fractional) bytes += masses.capacity() * sizeof(Mass);
   }
   return bytes;
 }
