@@ -148,7 +148,7 @@ double message_bound_binary(const Topology& top, const Potentials& potentials, c
   for (std::size_t i = 0; i < top.variables(); ++i) {
     const double* row = potentials.node(i);
     double value[2] = {row[0], row[1]};
-    for (const std::uint32_t entry : top.messages_of(i)) {
+    for (const std::size_t entry : top.messages_of(i)) {
       value[0] += delta[2 * entry];
       value[1] += delta[2 * entry + 1];
     }
