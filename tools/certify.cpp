@@ -52,8 +52,8 @@ int run(const Verb& verb, const ModelDataFlags& flags, const std::string& model_
              bounds.infeasibility);
   } else {
     verb.note(
-        "margrave: the model carries no certificate, so there is no dual bound; train without "
-        "--no-certificate\n");
+        "margrave: the model carries no certificate, so there is no dual bound: it was trained by a primal "
+        "method, or with --no-certificate\n");
   }
   if (broken)
     to_stderr("margrave: the dual bound is above the primal: this model or this program is broken\n");
