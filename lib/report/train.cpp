@@ -275,7 +275,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
     if (point != nullptr && oracle && !oracle->exact() && objective.gamma == 0)
       store_messages(data, objective, *oracle, arena, model.weights, *point);
     if (solver->local_point() != nullptr && !model.certificate)
-      report.reason += "; compact factors keep no marginals, so the model carries no certificate";
+      report.reason += "; compact factors keep no tables, so the model carries no certificate";
   }
   return result;
 }

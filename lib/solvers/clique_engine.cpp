@@ -10,17 +10,22 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 
+#include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
 #include "solvers/clique_state.hpp"
 #include "solvers/clique_visit.hpp"
 #include "solvers/weight_average.hpp"
+#include "state/clique_layout.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
 
 namespace {
 
+constexpr double least_rho = 1e-4;          // part of the first ρ that annealing leaves at least
+constexpr double most_company = 1e6;        // the largest batch
 constexpr std::size_t async_visits = 1024;  // between two looks at the stop flag
 constexpr std::uint64_t most_waits = 100;   // rounding leaves gains where there is nothing to gain
 constexpr std::size_t least_batches = 4;    // of an epoch
@@ -67,6 +72,7 @@ class CliqueEngine final : public Solver {
         options_(options),
         recipe_(recipe),
         rho_(default_rho(problem, options)),
+        first_rho_(rho_),
         state_(make_clique_state(problem.data, options, rho_)),
         visitor_(problem, options, recipe.rule, *state_),
         weights_(problem.data.templates()),
@@ -101,7 +107,7 @@ class CliqueEngine final : public Solver {
     ++epochs_;
     if (options_.multiplier_every > 0) update_multipliers();
     if (options_.rho_decay < 1) {
-      rho_ = std::max(options_.rho_floor, rho_ * options_.rho_decay);
+      rho_ = std::min(rho_, std::max(rho_floor(), rho_ * options_.rho_decay));
       state_->set_rho(rho_);
     }
     average_.add(weights_.span(), epochs_);
@@ -156,10 +162,12 @@ class CliqueEngine final : public Solver {
     in_epoch_ = in.get<bool>();
     cursor_ = in.get<std::uint64_t>();
     rho_ = in.get<double>();
-    if (!(rho_ > 0) || !std::isfinite(rho_)) in.fail("has a rho that is not positive");
+    const bool decays = options_.rho_decay < 1;
+    if (decays ? !(rho_ <= first_rho_ && rho_ >= std::min(first_rho_, rho_floor())) : rho_ != first_rho_)
+      in.fail("has a rho that these options do not lead to");
     state_->set_rho(rho_);
     company_ = in.get<double>();
-    if (!(company_ >= 1) || !std::isfinite(company_)) in.fail("has a batch that is no company");
+    if (!(company_ >= 1 && company_ <= most_company)) in.fail("has a batch that is no company");
     gained_ = in.get<double>();
     if (!std::isfinite(gained_)) in.fail("has a gain that is not a finite number");
     waited_ = in.get<std::uint64_t>();
@@ -170,6 +178,9 @@ class CliqueEngine final : public Solver {
   void warm_start(ByteReader& in) override { state_->restore(in); }
 
  private:
+  // Below a small part of where it began, disagreement drowns in the rounding of marginals.
+  double rho_floor() const { return std::max(options_.rho_floor, least_rho * first_rho_); }
+
   struct Place {
     std::uint32_t example, part;
   };
@@ -287,7 +298,7 @@ class CliqueEngine final : public Solver {
   Problem problem_;
   CliqueOptions options_;
   CliqueRecipe recipe_;
-  double rho_;
+  double rho_, first_rho_;
   std::unique_ptr<CliqueState> state_;
   CliqueVisitor visitor_;
   WeightStore weights_;
@@ -307,10 +318,29 @@ class CliqueEngine final : public Solver {
   std::uint64_t waited_ = 0;  // epochs since the multipliers' last update
 };
 
+// What a compact factor cannot do: entropies are of tables, and masses per weight row do not tell inputs that
+// depend on the state apart.
+void require_compactable(const Problem& problem, std::uint64_t compact_above) {
+  if (compact_above == 0) return;
+  if (problem.objective.gamma > 0)
+    throw UsageError("--compact-above wants the plain hinge: leave --gamma and --loss log out");
+  const Dataset& data = problem.data;
+  const CliqueLayouts layouts(data, compact_above);
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const FactorGraph graph = data[m];
+    for (std::size_t a = graph.variables(); a < graph.cliques(); ++a)
+      if (layouts.of(m).compact[a] != 0 && data.input(graph.input_of(a)).kind == InputKind::per_state)
+        throw UsageError("--compact-above: example " + std::to_string(m) + " has a factor with " +
+                         std::to_string(data.templates()[graph.topology().template_of(a)].joint_states()) +
+                         " joint states whose inputs depend on the state, which no compact factor can have");
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Solver> make_clique_engine(const Problem& problem, const CliqueOptions& options,
                                            const CliqueRecipe& recipe) {
+  require_compactable(problem, options.compact_above);
   return std::make_unique<CliqueEngine>(problem, options, recipe);
 }
 

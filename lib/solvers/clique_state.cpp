@@ -95,6 +95,7 @@ class State final : public CliqueState {
   std::uint64_t bytes() const override { return mu_.bytes() + (xi_ ? xi_->bytes() : 0); }
 
   void save(ByteWriter& out) const override {
+    out.put(static_cast<std::uint8_t>(sizeof(Real)));
     for (std::size_t m = 0; m < mu_.size(); ++m) out.put_array(mu_[m]);
     out.put(static_cast<bool>(xi_));
     if (xi_)
@@ -102,6 +103,7 @@ class State final : public CliqueState {
   }
 
   void restore(ByteReader& in) override {
+    if (in.get<std::uint8_t>() != sizeof(Real)) in.fail("was written with another --precision");
     restore_store(in, mu_, 0.0, 1.0 + 1e-6);
     for (std::size_t m = 0; m < mu_.size(); ++m) check_masses(in, m);
     if (in.get<bool>() != static_cast<bool>(xi_)) in.fail("has other multipliers than these options ask for");

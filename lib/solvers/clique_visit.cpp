@@ -31,7 +31,8 @@ void add_scaled(const double* in, std::uint64_t n, double factor, double* out) {
   for (std::uint64_t i = 0; i < n; ++i) out[i] += factor * in[i];
 }
 
-constexpr double least_move = 1e-9;   // mass that is worth a step
+constexpr double least_move = 1e-9;   // mass that may be stretched
+constexpr double least_gain = 1e-13;  // of M·D, worth a step of less mass than that
 constexpr double least_share = 0.1;   // of the mean gap that brings a clique into a greedy sweep; at a half
                                       // the rest is left behind until sweeps go in circles
 constexpr double most_stretch = 1e4;  // of a proximal step by its line search
@@ -58,6 +59,14 @@ CliqueVisitor::CliqueVisitor(const Problem& problem, const CliqueOptions& option
       input_norm_[i] = x.kind == InputKind::per_state ? -1 : static_cast<float>(input_product(x, x));
     }
   });
+  // Inputs that depend on the state: the largest norm among them, with a sign that tells them apart.
+  for (std::size_t i = 0; i < data.inputs(); ++i) {
+    const InputView x = data.input(static_cast<std::uint32_t>(i));
+    if (x.kind != InputKind::per_state) continue;
+    float largest = std::numeric_limits<float>::min();
+    for (std::uint32_t y = 0; y < x.count; ++y) largest = std::max(largest, input_norm_[x.index[y]]);
+    input_norm_[i] = -largest;
+  }
 }
 
 void CliqueVisitor::propose(const double* w, double company, Random random, CliqueWorker& worker,
@@ -265,7 +274,7 @@ bool CliqueVisitor::step(const FactorGraph& graph, const CliquePart& part, std::
   double moved = 0;
   for (std::uint64_t y = 0; y < n; ++y) moved += std::abs(d[y]);
   // A direction of rounding errors does not sum to zero and must not be stretched.
-  if (!(slope > 0) || moved < least_move) return false;
+  if (!(slope > 0) || (moved < least_move && slope < least_gain)) return false;
 
   // A d: the factor's marginals of d, or d itself once per message.
   double coupling = 0;
@@ -286,7 +295,7 @@ bool CliqueVisitor::step(const FactorGraph& graph, const CliquePart& part, std::
         problem_.objective.gamma * entropy_.curvature(top, clique, d, message_scratch(top, clique, worker));
     if (marginal != nullptr) factor_marginals(top, clique - top.variables(), d, marginal);  // was overwritten
   }
-  const double most = std::min(most_stretch, longest_step(mu, d, n));
+  const double most = std::min(moved < least_move ? 1.0 : most_stretch, longest_step(mu, d, n));
   const double length = curvature * most <= slope ? most : slope / curvature;
 
   for (std::uint64_t y = 0; y < n; ++y) {

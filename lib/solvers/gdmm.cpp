@@ -6,7 +6,7 @@
 //   2. a visited clique adds its best state to those that have mass; a proximal step over these states alone
 //   moves
 //      mass, and states left without mass drop out
-//   3. after every pass ξ ← ξ − Aμ/ρ
+//   3. after a pass that gained little, as in idal.cpp, ξ ← ξ − Aμ/ρ
 // Departs from the paper: gaps are found by scanning all cliques of the visited example rather than by the
 // factor-wise oracle's bounds, so that a pass costs about as much as one of idal; exact step lengths.
 #include "solvers/clique_engine.hpp"

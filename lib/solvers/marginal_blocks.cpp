@@ -87,9 +87,12 @@ class MarginalBlocks final : public DualBlocks {
   std::uint64_t bytes() const override { return store_.bytes(); }
 
   void save(ByteWriter& out) const override {
+    out.put(problem_.oracle->exact());
     for (std::size_t m = 0; m < store_.size(); ++m) out.put_array(store_[m]);
   }
   void restore(ByteReader& in) override {
+    if (!in.get<bool>() && problem_.oracle->exact() && !all_forests(problem_.data))
+      in.fail("holds marginals of a relaxation, and the oracle of this run is exact");
     for (std::size_t m = 0; m < store_.size(); ++m) {
       const auto mu = in.get_array<double>();
       if (mu.size() != store_[m].size()) in.fail("does not fit the data");

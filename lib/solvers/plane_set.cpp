@@ -11,6 +11,7 @@ namespace margrave {
 
 namespace {
 
+constexpr double same_difference = 1e-9;  // two sums of one difference of features differ by less
 constexpr std::size_t cells_per_block = 1U << 13U;
 
 }  // namespace
@@ -35,6 +36,25 @@ VertexView PlaneSet::vertex(const Plane& plane, std::size_t m) const {
     vertex.fractional =
         std::span(plane.fractions).subspan(plane.begin[m], plane.begin[m + 1] - plane.begin[m]);
   return vertex;
+}
+
+std::vector<double> PlaneSet::difference_of(const Plane& plane) const {
+  const Dataset& data = problem_.data;
+  std::vector<double> sum(data.templates().storage(), 0.0);
+  const auto add = [&](std::uint64_t at, double x) { sum[at] += x; };
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const FactorGraph graph = data[m];
+    const Topology& top = graph.topology();
+    const double part = problem_.objective.mean(1.0);
+    for_each_mass(top, vertex(plane, m), [&](std::uint32_t a, std::uint32_t joint, double mass) {
+      const std::size_t truth = joint_state(top, a, graph.labels());
+      if (joint == truth) return;
+      const Template& t = data.templates()[top.template_of(a)];
+      for_each_weight(data, t, graph.input_of(a), truth, part * mass, add);
+      for_each_weight(data, t, graph.input_of(a), joint, -part * mass, add);
+    });
+  }
+  return sum;
 }
 
 double PlaneSet::loss_of(const Plane& plane) const {
@@ -227,7 +247,14 @@ void PlaneSet::check(const Plane& plane, ByteReader& in) const {
       if (v.labels[i] >= top.states[i]) in.fail("holds a label that does not exist");
     const char* wrong = wrong_masses(top, v.fractional);
     if (wrong != nullptr) in.fail(wrong);
+    if (problem_.oracle->exact() && !v.fractional.empty())
+      in.fail("holds fractional points of a relaxation, and the oracle of this run is exact");
   }
+  // A plane that is not that of its points would cut off what is no worse.
+  const std::vector<double> expected = difference_of(plane);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (!(std::abs(plane.difference[i] - expected[i]) <= same_difference * (1 + std::abs(expected[i]))))
+      in.fail("holds a plane that is not that of its points");
 }
 
 }  // namespace margrave

@@ -59,6 +59,7 @@ class PlaneSet final : public DualPoint {
   };
   VertexView vertex(const Plane& plane, std::size_t m) const;
   double loss_of(const Plane& plane) const;
+  std::vector<double> difference_of(const Plane& plane) const;
   void add(Plane plane, double weight);
   void check(const Plane& plane, ByteReader& in) const;
 

@@ -66,7 +66,12 @@ class Loop {
         hooks_(hooks),
         start_(Clock::now()) {
     outcome_.progress = std::move(progress);
-    outcome_.weights.assign(problem.data.templates().storage(), 0.0);
+    // The last good weights, until there are better ones.
+    outcome_.weights.assign(solver.weights().begin(), solver.weights().end());
+    if (outcome_.progress.best) {
+      outcome_.weights = outcome_.progress.best->weights;
+      outcome_.last = outcome_.progress.best->evaluation;
+    }
   }
 
   RunOutcome run(const std::function<void(const RunProgress&)>& save) {

@@ -20,12 +20,8 @@
 // augmented Lagrangian), smoothed maxima (`--gamma`). Cost of a step: the clique's scores and its table once.
 // Shared state, parallel rules: clique_engine.cpp. Converges to the soft optimum, not to that of the
 // LP-relaxed problem; the run ends on the soft gap, and both gaps are reported.
-#include <string>
-
-#include "margrave/error.hpp"
 #include "solvers/clique_engine.hpp"
 #include "solvers/solver.hpp"
-#include "state/clique_layout.hpp"
 
 namespace margrave {
 
@@ -36,28 +32,9 @@ BlockRule rule_of(Steps steps) {
   return steps == Steps::away ? BlockRule::away : BlockRule::frank_wolfe;
 }
 
-// What a compact factor cannot do: entropies are of tables, and masses per weight row do not tell inputs that
-// depend on the state apart.
-void require_compactable(const Problem& problem, std::uint64_t compact_above) {
-  if (compact_above == 0) return;
-  if (problem.objective.gamma > 0)
-    throw UsageError("--compact-above wants the plain hinge: leave --gamma and --loss log out");
-  const Dataset& data = problem.data;
-  const CliqueLayouts layouts(data, compact_above);
-  for (std::size_t m = 0; m < data.size(); ++m) {
-    const FactorGraph graph = data[m];
-    for (std::size_t a = graph.variables(); a < graph.cliques(); ++a)
-      if (layouts.of(m).compact[a] != 0 && data.input(graph.input_of(a)).kind == InputKind::per_state)
-        throw UsageError("--compact-above: example " + std::to_string(m) + " has a factor with " +
-                         std::to_string(data.templates()[graph.topology().template_of(a)].joint_states()) +
-                         " joint states whose inputs depend on the state, which no compact factor can have");
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Solver> make_soft_bcfw(const Problem& problem, const SoftBcfwOptions& options) {
-  require_compactable(problem, options.compact_above);
   return make_clique_engine(problem, options, {SoftBcfwOptions::solver_name, rule_of(options.steps)});
 }
 

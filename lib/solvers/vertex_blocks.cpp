@@ -142,6 +142,9 @@ class VertexBlocks final : public DualBlocks {
     for (std::size_t m = 0; m < cache_.size(); ++m) {
       const FactorGraph g = problem_.data[m];
       const VertexCache::Block b = cache_.block(m);
+      for (std::uint32_t k = 0; problem_.oracle->exact() && k < b.count; ++k)
+        if (!b.vertex(k, g.variables()).fractional.empty())
+          in.fail("holds fractional vertices of a relaxation, and the oracle of this run is exact");
       for (std::uint32_t k = 0; k < b.count; ++k)
         b.loss[k] = problem_.objective.loss(g, b.vertex(k, g.variables()));
       check_products(in, m, b);
@@ -208,13 +211,15 @@ class VertexBlocks final : public DualBlocks {
   void check_products(const ByteReader& in, std::size_t m, const VertexCache::Block& b) const {
     FeatureGram::Scratch scratch;
     std::vector<double> expected(b.count + 1U), length(b.count);
+    double largest = 0;
     for (std::uint32_t k = 0; k < b.count; ++k) {
       gram_.products(m, b.vertex(k, problem_.data[m].variables()), b.vertices(), b.count, scratch,
                      expected.data());
       const double* row = b.gram + std::size_t{k} * b.capacity;
-      length[k] = std::sqrt(expected[k]);
+      length[k] = std::sqrt(std::max(0.0, expected[k]));
+      largest = std::max(largest, expected[k]);
       for (std::uint32_t j = 0; j <= k; ++j) {
-        const double tolerance = same_product * length[k] * length[j];
+        const double tolerance = same_product * (length[k] * length[j] + same_product * largest);
         if (!(std::abs(row[j] - expected[j]) <= tolerance) ||
             !(std::abs(b.gram[std::size_t{j} * b.capacity + k] - expected[j]) <= tolerance))
           in.fail("holds inner products that are not those of the data");

@@ -37,7 +37,8 @@ class WeightAverage {
   void restore(ByteReader& in) {
     any_ = in.get<bool>();
     const auto average = in.get_array<double>();
-    if (average.size() != average_.size()) in.fail("does not fit the data or the options");
+    if (average.size() != average_.size() || (any_ && average.empty()))
+      in.fail("does not fit the data or the options");
     if (!std::all_of(average.begin(), average.end(), [](double x) { return std::isfinite(x); }))
       in.fail("holds a weight that is not a finite number");
     average_ = average;

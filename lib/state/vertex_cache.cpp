@@ -197,7 +197,8 @@ void VertexCache::restore(ByteReader& in, const Dataset& data) {
     if (n == 0 || n > capacity || capacity > most_capacity || loss.size() != n ||
         labels.size() != n * s.variables)
       in.fail("does not fit the data");
-    const std::uint64_t wanted = sizeof(double) * capacity * (std::uint64_t{capacity} + 2);
+    const std::uint64_t wanted = capacity * (sizeof(double) * (std::uint64_t{capacity} + 2) +
+                                             sizeof(CachedLabel) * s.variables + sizeof(std::vector<Mass>));
     if (wanted > room) in.fail("asks for more memory than its labellings need");
     room -= wanted;
     check_weights(in, weight);

@@ -138,7 +138,7 @@ TEST_P(CliqueWise, SoftSolversMeetAtOneSoftOptimum) {
 }
 
 TEST(SoftSolvers, TheSoftDualNeverFallsWhateverTheOptions) {
-  const Dataset data = tiny_problem("order_three");
+  const Dataset data = random_problem(12, 40, 5);  // enough for batches of 8
   std::vector<OptionSet> sets = clique_option_sets<SoftSdcaOptions>();
   for (OptionSet& set : clique_option_sets<SoftBcfwOptions>()) sets.push_back(std::move(set));
   for (const OptionSet& set : sets) {

@@ -15,14 +15,14 @@ namespace margrave::test {
 namespace {
 
 // Factors of order 3 and 4 with few weight rows, some states without any, beside pairs.
-Dataset high_order(std::uint64_t seed) {
+Dataset high_order(std::uint64_t seed, std::uint32_t examples = 6) {
   auto b = builder_of(
       {make_template("two", {2}, 3), make_template("three", {3}, 2),
        make_template("agree", {2, 2, 2, 2}, 2, WeightRows::equal),
        make_template("mixed", {2, 3, 2}, 2, WeightRows::explicit_, {0, -1, 1, 1, 0, 0, 2, -1, -1, 2, 1, 0}),
        make_template("pair", {2, 2}, 1)});
   Random random(seed);
-  for (std::uint32_t m = 0; m < 6; ++m) {
+  for (std::uint32_t m = 0; m < examples; ++m) {
     b.begin_example();
     for (std::uint32_t i = 0; i < 4; ++i) b.add_variable(0, dense_input(b, random, 3), any_label(random, 2));
     b.add_variable(1, dense_input(b, random, 2), any_label(random, 3));
@@ -139,7 +139,7 @@ TEST(CompactFactors, StateDoesNotGrowWithTheJointStates) {
 }
 
 TEST(CompactFactors, AreTheSameOnAnyThreadsAndAfterAPause) {
-  const Dataset data = high_order(4);
+  const Dataset data = high_order(4, 40);  // enough for batches of 8
   const ScratchFolder folder;
   TrainOptions options = plain_run(8);
   std::get<SoftBcfwOptions>(options.solver).precision = Precision::single_;

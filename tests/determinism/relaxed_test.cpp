@@ -86,6 +86,28 @@ TEST(RelaxedDeterminism, ModelBytesDoNotDependOnThreads) {
   }
 }
 
+// Fractional vertices bound nothing that an exact oracle speaks of.
+TEST(RelaxedDeterminism, AnExactRunRefusesToStartFromARelaxedOne) {
+  const ScratchFolder folder;
+  const Dataset data = frustrated_graphs(2);
+  std::vector<TrainOptions> runs = runs_over(Inference::roof_dual);
+  TrainOptions marginals = runs.front();
+  marginals.solver = BcfwOptions{.steps = Steps::plain, .representation = Representation::marginals};
+  runs.push_back(marginals);
+  for (TrainOptions options : runs) {
+    SCOPED_TRACE(options.solver.index());
+    options.lambda = 0.1;
+    options.max_epochs = 30;
+    options.checkpoint = folder.file("checkpoint");
+    train(data, options);
+    options.checkpoint.clear();
+    options.warm_start = folder.file("checkpoint");
+    EXPECT_NO_THROW(train(data, options));
+    options.inference = Inference::exact;
+    EXPECT_THROW(train(data, options), InputError);
+  }
+}
+
 TEST(RelaxedDeterminism, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
   const Dataset data = frustrated_graphs(2);
   for (const TrainOptions& options : runs_over(Inference::roof_dual)) {

@@ -12,6 +12,7 @@
 #include "base/container.hpp"
 #include "base/random.hpp"
 #include "margrave/error.hpp"
+#include "margrave/generate.hpp"
 #include "margrave/io.hpp"
 #include "margrave/predict.hpp"
 #include "margrave/train.hpp"
@@ -187,26 +188,56 @@ TEST(HostileFiles, TamperedMarginalsGiveLooserBoundsOrAreRefused) {
     }
 }
 
-TEST(HostileFiles, CheckpointsAreRefusedOrContinued) {
-  constexpr std::string_view names[] = {"data", "options", "solver", "run", "state"};
+void expect_checkpoints_are_refused_or_continued(const Dataset& data, TrainOptions options,
+                                                 std::uint64_t seeds) {
+  std::vector<std::string_view> names{"data", "options", "solver", "run", "state"};
   const ScratchFolder folder;
-  const Dataset data = chains();
-  TrainOptions options = short_run();
   options.checkpoint = folder.file("good");
-  train(data, options);
+  // Primal methods keep their best weights, and start from no point.
+  const bool primal = !train(data, options).report.last.dual;
+  if (primal) names.push_back("best");
   options.checkpoint.clear();
   options.max_epochs = 5;
-  int resumed = 0;
-  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+  std::uint64_t resumed = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed, 6);
     change_file(folder.file("good"), folder.file("bad"), FileKind::checkpoint, names, random);
     TrainOptions resume = options, warm = options;
     resume.resume = warm.warm_start = folder.file("bad");
-    for (const TrainOptions& next : {resume, warm})
+    for (const TrainOptions& next : {resume, primal ? resume : warm})
       if (!refused([&] { EXPECT_NE(train(data, next).report.status, Status::numerical_failure); })) ++resumed;
   }
-  EXPECT_GT(resumed, 50);
+  EXPECT_GT(resumed, seeds / 12);
+}
+
+TEST(HostileFiles, CheckpointsAreRefusedOrContinued) {
+  expect_checkpoints_are_refused_or_continued(chains(), short_run(), 600);
+}
+
+TEST(HostileFiles, CheckpointsOfEverySolverAreRefusedOrContinued) {
+  const Dataset data = chains();
+  for (const SolverOptions& solver : std::vector<SolverOptions>{
+           BcfwOptions{.steps = Steps::plain, .representation = Representation::marginals}, NSlackOptions{},
+           OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    TrainOptions options = short_run();
+    options.solver = solver;
+    expect_checkpoints_are_refused_or_continued(data, options, 120);
+  }
+}
+
+// Fractional vertices.
+TEST(HostileFiles, CheckpointsOverARelaxationAreRefusedOrContinued) {
+  const Dataset data =
+      generate(MultilabelOptions{.examples = 6, .variables = 4, .states = 3, .coupling = 2.0, .seed = 3});
+  for (const SolverOptions& solver : std::vector<SolverOptions>{BcfwOptions{}, OneSlackOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    TrainOptions options = short_run();
+    options.solver = solver;
+    options.inference = Inference::lp;
+    expect_checkpoints_are_refused_or_continued(data, options, 60);
+  }
 }
 
 TEST(HostileFiles, CachesAreRefusedOrRead) {
