@@ -7,9 +7,10 @@
 //     MARGRAVE_BENCH_SECONDS=60 MARGRAVE_CURVES=curves.csv bench_dual_losses --benchmark_filter=yeast
 //
 // Every run gets so many seconds of training (20 where nothing is said), on one thread. Time is what training
-// took, without evaluations, until the objective is within 0.1 % of the best lower bound that any run on the
-// set has proved, or all of it; the table at the end has both 1 % and 0.1 %, and how many times as long as
-// dlpw that is. The answer is checked first: no objective may lie below that bound.
+// took, without evaluations, until the objective is within 0.1 % of the best lower bound that a run on the
+// set has proved so far, or all of it; the table at the end takes the best bound of all runs, for 1 % and 0.1
+// %, and says how many times as long as dlpw that is. The answer is checked first: no objective may lie below
+// a bound that was proved.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -20,7 +21,7 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -124,7 +125,8 @@ double lower_bound(const std::string& set) {
 
 // A certified run first, so that the others know what 0.1 % is.
 void prove(const Set& set) {
-  if (lower_bound(set.name) > 0) return;
+  static std::set<std::string> proved;
+  if (!proved.insert(set.name).second) return;
   const Method reference =
       set.binary ? methods().back() : Method{"bound: idal", IdalOptions{}, Inference::automatic};
   curves.push_back(run(set, reference));
@@ -174,6 +176,8 @@ void print_table() {
     };
     double best = never;
     for (const Evaluation& e : curve.points) best = std::min(best, e.primal);
+    if (best < bound - 1e-9 * std::abs(bound))
+      fmt::print("the next objective is below a bound that was proved\n");
     fmt::print("{:<20}{:>12}{:>12}{:>14}{:>14}{:>12.6g}\n", curve.method,
                shown(curve.seconds_to(1.01 * bound)), shown(curve.seconds_to(1.001 * bound)),
                ratio(1.01 * bound), ratio(1.001 * bound), best);

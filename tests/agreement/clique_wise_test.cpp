@@ -157,6 +157,35 @@ TEST(SoftSolvers, TheSoftDualNeverFallsWhateverTheOptions) {
   }
 }
 
+// Proximal steps are as small as |x|²/(λM) is large; they count all the same.
+TEST(CliqueWise, TakesStepsHoweverLargeInputsAreBesideLambda) {
+  const Dataset data = tiny_problem("chain_shared");
+  TrainOptions options;
+  options.solver = IdalOptions{};
+  options.lambda = 1e-11;
+  options.max_epochs = 50;
+  options.evaluate_every = 50;
+  const Report report = train(data, options).report;
+  EXPECT_GT(report.last.oracle_calls, 0U);
+  EXPECT_GT(*report.last.dual, 0);
+}
+
+// Annealed for long, ρ stops where marginals can still tell that they disagree.
+TEST(SoftSolvers, AnnealingEndsAtAFloor) {
+  const Dataset data = tiny_problem("multilabel_minimal");
+  SoftSdcaOptions solver;
+  solver.rho_decay = 0.1;
+  TrainOptions options;
+  options.solver = solver;
+  options.lambda = 0.1;
+  options.gap = 0;
+  options.max_epochs = 400;
+  options.evaluate_every = 100;
+  const Report report = train(data, options).report;
+  EXPECT_EQ(report.status, Status::epoch_limit);
+  EXPECT_GT(*report.last.soft_dual, 0);
+}
+
 // A graph of many parts: tasks work on parts of one colour at once and add to w as they go. Thousands of
 // cliques share their weights, so that neither mode is near the optimum in few epochs unless λ is large; what
 // each of them proves must hold for the other, and asynchronous epochs must get about as far.
