@@ -142,25 +142,7 @@ TEST(Checkpoint, ResumeRefusesOtherDataAndOtherOptions) {
   refused([](TrainOptions& o) { o.solver = BcfwOptions{.steps = Steps::away}; });
 }
 
-TEST(Checkpoint, DamagedFilesAreRefused) {
-  const ScratchFolder folder;
-  const Dataset data = many_chains();
-  TrainOptions options;
-  options.max_epochs = 2;
-  options.checkpoint = folder.file("checkpoint");
-  train(data, options);
-  const std::string bytes = read_file(folder.file("checkpoint"));
-  options.checkpoint.clear();
-  options.resume = folder.file("damaged");
-  for (std::size_t at = 0; at < bytes.size(); at += bytes.size() / 40 + 1) {
-    std::string damaged = bytes;
-    damaged[at] = static_cast<char>(damaged[at] ^ 1);
-    folder.write("damaged", damaged);
-    EXPECT_THROW(train(data, options), InputError) << "byte " << at;
-    folder.write("damaged", bytes.substr(0, at));
-    EXPECT_THROW(train(data, options), InputError) << at << " bytes";
-  }
-}
+TEST(Checkpoint, DamagedFilesAreRefused) { expect_damage_is_refused(many_chains(), TrainOptions{}); }
 
 TEST(WarmStart, AtAnotherLambdaReachesTheSameOptimumSooner) {
   const ScratchFolder folder;
