@@ -23,7 +23,12 @@ struct ReadOptions {
   Parameters parameters = Parameters::by_format;  ///< multilabel: minimal; elsewhere overcomplete
   std::uint32_t feature_base = 1;                 ///< multilabel: number of the first feature
   std::uint64_t top_labels = 0;  ///< multilabel: keep the N most frequent labels; 0 keeps all
-  bool drop_unlabelled = false;  ///< leave out variables without a label, and factors over them
+  std::string feature_template;  ///< conll: the text of a CRF++ template file
+  std::uint32_t cutoff = 1;      ///< conll, crfsuite: features seen less often in training are left out
+  std::uint32_t hash_bits =
+      0;  ///< conll, crfsuite: 2^bits features by hashing instead of a dictionary; 0: none
+  std::vector<std::string> labels;  ///< arff: the attributes that are labels
+  bool drop_unlabelled = false;     ///< leave out variables without a label, and factors over them
 
   bool operator==(const ReadOptions&) const = default;
 };

@@ -49,6 +49,7 @@ struct Model {
   double gamma = 0;
   Entropy entropy = Entropy::gini;  ///< what gamma > 0 smooths by
   Hamming hamming = Hamming::normalized;
+  Regularizer regularizer = Regularizer::l2;
   std::string provenance;  ///< JSON: version, options, data fingerprint, final bounds
   std::optional<Certificate> certificate;
 

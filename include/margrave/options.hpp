@@ -97,8 +97,9 @@ struct NSlackOptions {
   }
 };
 
-/// Quadratic entropies of single cliques (lib/objective/entropy.hpp): what --gamma smooths by, clique-wise.
-enum class Entropy : std::uint8_t { gini, otrw };
+/// What --gamma smooths by: quadratic entropies of single cliques (lib/objective/entropy.hpp) in clique-wise
+/// solvers, the entropy of whole labellings in all others.
+enum class Entropy : std::uint8_t { gini, otrw, shannon };
 /// Which cliques of an example a visit goes through, and in which order.
 enum class Schedule : std::uint8_t { permutation, uniform, gap };
 /// What ends a clique-wise run: the certified gap of the LP-relaxed problem, or the soft gap (004, Algorithm
@@ -287,6 +288,138 @@ struct OneSlackOptions {
   }
 };
 
+/// Excessive gap technique (Zhang, Saha, Vishwanathan 2011, Algorithm 2): an accelerated primal-dual method
+/// over marginals of all examples at once.
+struct EgrOptions {
+  bool adaptive = true;  ///< off: the paper's constant
+
+  static constexpr std::string_view solver_name = "egr";
+  static constexpr auto fields() {
+    using S = EgrOptions;
+    return std::tuple{
+        Field<S, bool>{"adaptive", &S::adaptive,
+                       "find the smoothness constant by checking the excessive-gap condition; no: the "
+                       "paper's constant, which is safe and large"}};
+  }
+};
+
+/// k(x, x') of two input vectors.
+enum class Kernel : std::uint8_t { linear, polynomial, rbf };
+
+/// The same with kernels on the inputs of variables (its section 4.3).
+struct EgrKernelOptions {
+  Kernel kernel = Kernel::rbf;
+  double kernel_width = 0;  ///< rbf: exp(−width·|x − x'|²); 0: from the data
+  double kernel_offset = 1;
+  std::uint32_t kernel_degree = 2;  ///< polynomial: (<x, x'> + offset)^degree
+  std::uint32_t cache_megabytes = 1024;
+  bool adaptive = true;
+
+  static constexpr std::string_view solver_name = "egr-kernel";
+  static constexpr auto fields() {
+    using S = EgrKernelOptions;
+    return std::tuple{
+        Field<S, Kernel>{"kernel", &S::kernel, "of two variables' inputs, where their labels agree", 0, 2,
+                         "linear|polynomial|rbf"},
+        Field<S, double>{"kernel-width", &S::kernel_width,
+                         "rbf: exp(−width·|x − x'|²); 0 takes one from the data", 0, 1e12},
+        Field<S, double>{"kernel-offset", &S::kernel_offset, "polynomial: (<x, x'> + offset)^degree", 0, 1e6},
+        Field<S, std::uint32_t>{"kernel-degree", &S::kernel_degree, "polynomial: (<x, x'> + offset)^degree",
+                                1, 16},
+        Field<S, std::uint32_t>{"cache-megabytes", &S::cache_megabytes,
+                                "memory for kernel values that are kept", 0, 1e7},
+        Field<S, bool>{"adaptive", &S::adaptive,
+                       "find the smoothness constant by checking the excessive-gap condition; no: the "
+                       "paper's constant, which is safe and large"}};
+  }
+};
+
+/// One example's distribution after the other, or all of them at once.
+enum class Updates : std::uint8_t { block, batch };
+
+/// Exponentiated gradient on the dual (Collins, Globerson, Koo, Carreras, Bartlett 2008).
+struct ExponentiatedGradientOptions {
+  Updates updates = Updates::block;
+  double learning_rate = 0;  ///< 0: adapted
+  std::uint32_t batch = 16;
+
+  static constexpr std::string_view solver_name = "exponentiated-gradient";
+  static constexpr auto fields() {
+    using S = ExponentiatedGradientOptions;
+    return std::tuple{
+        Field<S, Updates>{"updates", &S::updates, "one example after the other, or all of them at once", 0, 1,
+                          "block|batch"},
+        Field<S, double>{"learning-rate", &S::learning_rate,
+                         "length of multiplicative steps; 0: as long as the dual allows", 0, 1e12},
+        Field<S, std::uint32_t>{"batch", &S::batch, "examples per frozen weight vector in deterministic mode",
+                                1, 1e6}};
+  }
+};
+
+/// Dual extragradient (Taskar, Lacoste-Julien, Jordan 2006) with entropic steps on the marginals.
+struct ExtragradientOptions {
+  double learning_rate = 0;  ///< 0: adapted
+
+  static constexpr std::string_view solver_name = "extragradient";
+  static constexpr auto fields() {
+    using S = ExtragradientOptions;
+    return std::tuple{Field<S, double>{"learning-rate", &S::learning_rate,
+                                       "length of multiplicative steps; 0: as long as the dual allows", 0,
+                                       1e12}};
+  }
+};
+
+/// Sequential minimal optimisation over marginals (Taskar, Guestrin, Koller 2004).
+struct SmoOptions {
+  std::uint32_t batch = 16;
+
+  static constexpr std::string_view solver_name = "smo";
+  static constexpr auto fields() {
+    using S = SmoOptions;
+    return std::tuple{Field<S, std::uint32_t>{
+        "batch", &S::batch, "examples per frozen weight vector in deterministic mode", 1, 1e6}};
+  }
+};
+
+/// Dual coordinate ascent on the log loss (Shalev-Shwartz, Zhang 2013; Le Priol, Piche, Lacoste-Julien 2018).
+struct SdcaOptions {
+  bool gap_sampling = true;
+  std::uint32_t batch = 16;
+
+  static constexpr std::string_view solver_name = "sdca";
+  static constexpr auto fields() {
+    using S = SdcaOptions;
+    return std::tuple{
+        Field<S, bool>{"gap-sampling", &S::gap_sampling, "visit examples in proportion to their block gaps"},
+        Field<S, std::uint32_t>{"batch", &S::batch, "examples per frozen weight vector in deterministic mode",
+                                1, 1e6}};
+  }
+};
+
+/// Limited-memory BFGS on a smooth loss with l2.
+struct LbfgsOptions {
+  std::uint32_t history = 10;
+
+  static constexpr std::string_view solver_name = "lbfgs";
+  static constexpr auto fields() {
+    using S = LbfgsOptions;
+    return std::tuple{Field<S, std::uint32_t>{
+        "history", &S::history, "steps that the quasi-Newton approximation remembers", 1, 1000}};
+  }
+};
+
+/// Orthant-wise L-BFGS on a smooth loss with l1 (Andrew, Gao 2007).
+struct OwlQnOptions {
+  std::uint32_t history = 10;
+
+  static constexpr std::string_view solver_name = "owl-qn";
+  static constexpr auto fields() {
+    using S = OwlQnOptions;
+    return std::tuple{Field<S, std::uint32_t>{
+        "history", &S::history, "steps that the quasi-Newton approximation remembers", 1, 1000}};
+  }
+};
+
 /// Lets the structure of the data choose.
 struct AutoSolver {
   static constexpr std::string_view solver_name = "auto";
@@ -295,7 +428,9 @@ struct AutoSolver {
 
 using SolverOptions =
     std::variant<AutoSolver, BcfwOptions, SoftBcfwOptions, SoftSdcaOptions, IdalOptions, GdmmOptions,
-                 PegasosOptions, SubgradientOptions, DlpwOptions, OneSlackOptions, NSlackOptions>;
+                 PegasosOptions, SubgradientOptions, DlpwOptions, OneSlackOptions, NSlackOptions, EgrOptions,
+                 EgrKernelOptions, ExponentiatedGradientOptions, ExtragradientOptions, SmoOptions,
+                 SdcaOptions, LbfgsOptions, OwlQnOptions>;
 
 /// P(w) = λ/2·|w|² + (1/M)·Σ H_m(w). Give λ or C, not both; λ = 1/(C·M).
 struct TrainOptions {

@@ -45,6 +45,7 @@ struct Evaluation {
   std::optional<double> dual;
   bool certified = false;  ///< both bounds come from exact (or bounding) oracles and a feasible dual point
   std::optional<double> soft_primal, soft_dual, violation;
+  std::optional<double> gap_bound;  ///< what a theorem says the gap is at most, where the solver has one
 
   std::optional<double> gap() const {
     if (!dual) return std::nullopt;

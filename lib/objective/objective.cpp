@@ -27,6 +27,7 @@ Objective make_objective(const Dataset& data, const TrainOptions& options) {
   objective.examples = data.size();
   objective.hamming = options.hamming;
   objective.loss_kind = options.loss;
+  objective.regularizer = options.regularizer;
   objective.gamma = options.loss == Loss::log && options.gamma == 0 ? 1.0 : options.gamma;
   objective.lambda = options.lambda.value_or(options.C ? 1.0 / (*options.C * static_cast<double>(data.size()))
                                                        : default_lambda);

@@ -30,7 +30,7 @@
 namespace margrave {
 namespace {
 
-constexpr std::uint32_t model_version = 2, oldest_version = 1;
+constexpr std::uint32_t model_version = 3, oldest_version = 1;
 
 template <class Enum>
 Enum get_enum(ByteReader& in, Enum last, std::string_view what) {
@@ -53,6 +53,7 @@ void put_settings(ByteWriter& out, const Model& model) {
   const std::string read = to_json(model.read);
   out.put_array(std::span<const char>(read.data(), read.size()));
   out.put(model.entropy);
+  out.put(model.regularizer);
 }
 
 void get_settings(ByteReader& in, std::uint32_t version, Model& model) {
@@ -61,7 +62,8 @@ void get_settings(ByteReader& in, std::uint32_t version, Model& model) {
   model.gamma = get_number(in, "gamma");
   model.hamming = get_enum(in, Hamming::sum, "Hamming loss");
   const auto read = in.get_array<char>();
-  if (version > 1) model.entropy = get_enum(in, Entropy::otrw, "entropy");
+  if (version > 1) model.entropy = get_enum(in, Entropy::shannon, "entropy");
+  if (version > 2) model.regularizer = get_enum(in, Regularizer::l1, "regularizer");
   if (in.left() != 0) in.fail("has settings of unknown length");
   model.read = read_options_from_json({read.data(), read.size()});
 }

@@ -35,6 +35,7 @@ std::string trace_line(const Evaluation& evaluation) {
     json["soft_dual"] = number(evaluation.soft_dual);
     json["violation"] = number(evaluation.violation);
   }
+  if (evaluation.gap_bound) json["gap_bound"] = *evaluation.gap_bound;
   return json.dump() + "\n";
 }
 

@@ -166,6 +166,10 @@ struct SolverMaker {
   std::unique_ptr<Solver> operator()(const OneSlackOptions& options) const {
     return make_one_slack(problem, options);
   }
+  template <class Later>
+  std::unique_ptr<Solver> operator()(const Later& /*options*/) const {
+    throw UsageError("this solver is not there yet");
+  }
   std::unique_ptr<Solver> operator()(const AutoSolver& /*options*/) const {
     throw InternalError("no solver was chosen");
   }
@@ -267,6 +271,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   model.gamma = objective.gamma;
   model.entropy = entropy_of(options.solver);
   model.hamming = options.hamming;
+  model.regularizer = options.regularizer;
   model.provenance = provenance_json(options, report, data);
   // After a numerical failure the weights are the last good ones, and the dual point is not theirs.
   if (options.certificate && report.status != Status::numerical_failure) {

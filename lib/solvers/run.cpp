@@ -175,6 +175,7 @@ class Loop {
     e.train_seconds = outcome_.progress.train_seconds;
     e.wall_seconds = wall_now();
     e.oracle_calls = solver_.oracle_calls();
+    e.gap_bound = solver_.gap_bound();
     const auto bad = [](const std::optional<double>& value) { return value && !std::isfinite(*value); };
     if (!std::isfinite(e.primal) || bad(e.dual) || bad(e.soft_primal) || bad(e.soft_dual) ||
         !all_finite(chosen)) {

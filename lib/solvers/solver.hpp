@@ -60,6 +60,8 @@ class Solver {
   // Whether the gap of the soft problem ends a run (clique-wise methods only).
   virtual StopRule stop_rule() const { return StopRule::certified; }
   virtual bool has_multipliers() const { return false; }
+  // What a theorem says the gap is at most now.
+  virtual std::optional<double> gap_bound() const { return std::nullopt; }
   // The running weights: never certified, rebuilt by the evaluator where there is a dual point.
   virtual std::span<const double> weights() const = 0;
   // Takes over the weights rebuilt from the dual point, so that rounding does not pile up.
@@ -89,5 +91,14 @@ std::unique_ptr<Solver> make_pegasos(const Problem& problem, const PegasosOption
 std::unique_ptr<Solver> make_subgradient(const Problem& problem, const SubgradientOptions& options);
 std::unique_ptr<Solver> make_dlpw(const Problem& problem, const DlpwOptions& options);
 std::unique_ptr<Solver> make_one_slack(const Problem& problem, const OneSlackOptions& options);
+std::unique_ptr<Solver> make_egr(const Problem& problem, const EgrOptions& options);
+std::unique_ptr<Solver> make_egr_kernel(const Problem& problem, const EgrKernelOptions& options);
+std::unique_ptr<Solver> make_exponentiated_gradient(const Problem& problem,
+                                                    const ExponentiatedGradientOptions& options);
+std::unique_ptr<Solver> make_extragradient(const Problem& problem, const ExtragradientOptions& options);
+std::unique_ptr<Solver> make_smo(const Problem& problem, const SmoOptions& options);
+std::unique_ptr<Solver> make_sdca(const Problem& problem, const SdcaOptions& options);
+std::unique_ptr<Solver> make_lbfgs(const Problem& problem, const LbfgsOptions& options);
+std::unique_ptr<Solver> make_owl_qn(const Problem& problem, const OwlQnOptions& options);
 
 }  // namespace margrave
