@@ -49,6 +49,8 @@ GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, cons
       wave_rounded_(wave_masses_.size()) {
   for (std::size_t t = 0; t < data.topologies(); ++t)
     message_plans_.push_back(plan_messages(data.topology(t)));
+  if (objective.gamma > 0 && oracle != nullptr && oracle->exact())
+    smooth_ = std::make_unique<SmoothRisk>(data, objective, *oracle, arena);
 }
 
 Bounds GapEvaluator::evaluate(const DualPoint& point, std::span<double> weights) {
@@ -56,36 +58,78 @@ Bounds GapEvaluator::evaluate(const DualPoint& point, std::span<double> weights)
   Bounds bounds;
   bounds.squared_norm = squared_norm(weights);
   bounds.infeasibility = rebuilt.infeasibility;
-  bounds.primal = objective_.lambda / 2 * bounds.squared_norm + objective_.mean(hinge_sum(weights));
-  bounds.dual = objective_.mean(rebuilt.loss) - objective_.lambda / 2 * bounds.squared_norm;
+  bounds.primal = objective_.lambda / 2 * bounds.squared_norm + risk(weights);
+  bounds.dual = objective_.mean(rebuilt.loss + objective_.gamma * rebuilt.entropy) -
+                objective_.lambda / 2 * bounds.squared_norm;
   return bounds;
 }
 
-double GapEvaluator::primal(std::span<const double> weights) {
-  return objective_.lambda / 2 * squared_norm(weights) + objective_.mean(hinge_sum(weights));
+double GapEvaluator::primal(std::span<const double> weights) { return regularizer(weights) + risk(weights); }
+
+// With p_m the distributions at w and g = ∇R(w) = −(1/M) Σ_m Ψ_m μ_m:
+//   (1/M) Σ_m [<μ_m, Δ> + γ H(p_m)] = R(w) − <w, g>                      since H_m(w) = <μ_m, θ> + γ H(p_m)
+//   l2: D = R(w) − <w, g> − |g|²/(2λ), the dual at w(μ) = −g/λ; P(w) − D = |λw + g|²/(2λ)
+//   l1: the dual asks for |g|_∞ ≤ λ/2. With mass 1 − s moved to the truth, whose ψ is zero, g becomes s·g,
+//   and
+//       by concavity the rest is at least s·(R(w) − <w, g>).
+Bounds GapEvaluator::evaluate_at(std::span<const double> weights) {
+  gradient_.resize(weights.size());
+  const double risk = smooth_->value_and_gradient(weights, gradient_);
+  oracle_calls_ += data_.size();
+  CompensatedSum product, gradient_norm;
+  double largest = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    product.add(weights[i] * gradient_[i]);
+    gradient_norm.add(gradient_[i] * gradient_[i]);
+    largest = std::max(largest, std::abs(gradient_[i]));
+  }
+  Bounds bounds;
+  bounds.squared_norm = squared_norm(weights);
+  bounds.primal = regularizer(weights) + risk;
+  const double lambda = objective_.lambda;
+  const double value = risk - product.value();
+  if (objective_.regularizer == Regularizer::l1) {
+    bounds.dual = std::min(1.0, lambda / 2 / std::max(largest, 1e-300)) * value;
+  } else {
+    bounds.dual = value - gradient_norm.value() / (2 * lambda);
+  }
+  return bounds;
+}
+
+double GapEvaluator::risk(std::span<const double> weights) {
+  if (!smooth_) return objective_.mean(hinge_sum(weights));
+  oracle_calls_ += data_.size();
+  return smooth_->value(weights);
+}
+
+double GapEvaluator::regularizer(std::span<const double> weights) {
+  if (objective_.regularizer == Regularizer::l2) return objective_.lambda / 2 * squared_norm(weights);
+  CompensatedSum sum;
+  for (const double w : weights) sum.add(std::abs(w));
+  return objective_.lambda / 2 * sum.value();
 }
 
 // w(μ) = (1/(λM)) Σ_m Σ_α Σ_y μ_α(y) ψ_α(y), with Σ_y μ_α(y) ψ_α(y) = φ_α(y*) − Σ_y μ_α(y) φ_α(y).
 GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<double> weights) {
   accumulator_.clear(arena_);
-  CompensatedSum loss;
+  CompensatedSum loss, entropy;
   Rebuilt result;
-  std::vector<double> losses(wave_masses_.size());
-  std::vector<double> infeasibility(wave_masses_.size());
+  std::vector<Rebuilt> parts(wave_masses_.size());
   for (std::size_t first = 0; first < data_.size();) {
     const std::size_t count = wave_length(data_, first);
     arena_.for_each_block(count, wave_grain, [&](std::size_t begin, std::size_t end, int worker) {
       for (std::size_t k = begin; k < end; ++k) {
         wave_masses_[k].clear();
         point.masses(first + k, wave_masses_[k]);
-        losses[k] = add_block(first + k, wave_masses_[k], wave_changes_[k],
-                              workers_[static_cast<std::size_t>(worker)], infeasibility[k]);
+        parts[k] = add_block(first + k, wave_masses_[k], wave_changes_[k],
+                             workers_[static_cast<std::size_t>(worker)]);
       }
     });
     changes_.clear();
     for (std::size_t k = 0; k < count; ++k) {
-      loss.add(losses[k]);
-      result.infeasibility = std::max(result.infeasibility, infeasibility[k]);
+      loss.add(parts[k].loss);
+      entropy.add(parts[k].entropy);
+      result.infeasibility = std::max(result.infeasibility, parts[k].infeasibility);
       changes_.insert(changes_.end(), wave_changes_[k].begin(), wave_changes_[k].end());
     }
     accumulator_.commit(arena_, data_, changes_);
@@ -93,26 +137,30 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
   }
   accumulator_.write(arena_, objective_.weight_scale(), weights);
   result.loss = loss.value();
+  result.entropy = entropy.value();
   return result;
 }
 
-// Turns one example's masses into changes of w; returns <μ, Δ> and how far μ is from the local polytope.
-double GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
-                               std::vector<CliqueChange>& changes, Worker& worker,
-                               double& infeasibility) const {
+// Turns one example's masses into changes of w; returns <μ, Δ>, its entropy, and how far μ is from the local
+// polytope.
+GapEvaluator::Rebuilt GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
+                                              std::vector<CliqueChange>& changes, Worker& worker) const {
   const FactorGraph g = data_[m];
   const Topology& top = g.topology();
   changes.clear();
-  infeasibility = 0;
+  double infeasibility = 0;
   worker.node_mass.assign(top.clique_offset[top.variables()], 0.0);
   const double scale = objective_.loss_scale(g);
-  CompensatedSum loss;
+  CompensatedSum loss, entropy;
+  const bool smooth = objective_.gamma > 0;
   std::size_t at = 0;
   std::vector<double>& factor_mass = worker.factor_mass;
   for (std::uint32_t a = 0; a < top.cliques(); ++a) {
     const std::uint32_t t = top.template_of(a);
     const std::uint32_t input = g.input_of(a);
     const auto truth = static_cast<std::uint32_t>(joint_state(top, a, g.labels()));
+    // What the clique's entropy counts in that of the labelling, on a forest.
+    const double share = a < top.variables() ? 1.0 - static_cast<double>(top.factors_of(a).size()) : 1.0;
     double total = 0;
     double truth_mass = 0;
     const std::size_t first = at;
@@ -121,6 +169,7 @@ double GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
       const Mass& e = masses[at];
       total += e.mass;
       infeasibility = std::max(infeasibility, -e.mass);
+      if (smooth && e.mass > 0) entropy.add(-(share * e.mass) * std::log(e.mass));
       if (e.joint == truth) {
         truth_mass += e.mass;
       } else {
@@ -147,7 +196,7 @@ double GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
   }
   // Masses that belong to no clique or joint state, or are out of order, were never reached.
   if (at != masses.size()) infeasibility = std::numeric_limits<double>::infinity();
-  return loss.value();
+  return {loss.value(), entropy.value(), infeasibility};
 }
 
 // Σ_m max_y Σ_α θ_α(y_α), θ relative to the truth; of a relaxation, its bound.

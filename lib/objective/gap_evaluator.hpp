@@ -10,12 +10,17 @@
 // only if the dual point is such a mixture by construction, as it is for solvers over exact oracles; a point
 // that is merely locally consistent bounds the LP-relaxed hinge.
 //
+// A smooth loss has the entropy of labellings in its dual: on forests the marginals of cliques have it all,
+// H(μ) = Σ_c H(μ_c) − Σ_i (d_i − 1) H(μ_i), d_i the factors of variable i. Primal methods need no dual point
+// there: the distributions p_m that w gives its examples are one, and the gap at w is |∇P(w)|²/(2λ) under l2.
+//
 // Clique-wise solvers show a LocalPoint instead: w comes from its μ, the lower bound from μ rounded into the
 // local polytope, the upper bound from its messages, lowered by max-sum diffusion (local_point.hpp;
 // relaxed_bounds.cpp).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,6 +30,7 @@
 #include "objective/entropy.hpp"
 #include "objective/local_point.hpp"
 #include "objective/objective.hpp"
+#include "objective/smooth_risk.hpp"
 #include "parallel/arena.hpp"
 #include "state/weight_store.hpp"
 
@@ -63,13 +69,18 @@ class GapEvaluator {
     double unused = 0;
     rebuild(point, weights, unused);
   }
+  // Smooth losses: both bounds at any weights, the dual at the distributions that w gives its examples
+  // (under l1 mixed with the truth, until the gradient is within its bound).
+  Bounds evaluate_at(std::span<const double> weights);
   // P(w) at any weights.
   double primal(std::span<const double> weights);
   // The LP-relaxed P(w) at any weights, bounded by the point's messages.
   double primal(const LocalPoint& point, std::span<const double> weights);
 
   std::uint64_t oracle_calls() const { return oracle_calls_; }
-  std::uint64_t bytes() const { return accumulator_.bytes() + rounded_accumulator_.bytes(); }
+  std::uint64_t bytes() const {
+    return accumulator_.bytes() + rounded_accumulator_.bytes() + (smooth_ ? smooth_->bytes() : 0);
+  }
 
  private:
   struct Worker {
@@ -80,13 +91,17 @@ class GapEvaluator {
     Buffer<double> table;
   };
   struct Rebuilt {
-    double loss = 0;  // Σ_m <μ, Δ>
+    double loss = 0;     // Σ_m <μ, Δ>
+    double entropy = 0;  // Σ_m H(μ_m), smooth losses only
     double infeasibility = 0;
   };
   Rebuilt rebuild(const DualPoint& point, std::span<double> weights);
-  double add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>& changes,
-                   Worker& worker, double& infeasibility) const;
+  Rebuilt add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>& changes,
+                    Worker& worker) const;
   double hinge_sum(std::span<const double> weights);
+  // The mean of H_m, whichever it is.
+  double risk(std::span<const double> weights);
+  double regularizer(std::span<const double> weights);
 
   struct RelaxedHinge {
     double soft = 0;   // Σ_m Σ_α smax θ̂_α, θ relative to the truth
@@ -113,6 +128,8 @@ class GapEvaluator {
   WeightAccumulator rounded_accumulator_;
   std::vector<double> rounded_weights_;
   std::vector<Worker> workers_;
+  std::unique_ptr<SmoothRisk> smooth_;  // smooth losses over an exact oracle only
+  std::vector<double> gradient_;
   std::uint64_t oracle_calls_ = 0;
   std::uint64_t version_ = 0;
   // One wave of examples: their masses and the changes of w they ask for.

@@ -161,7 +161,16 @@ class Loop {
       e.certified = bounds.infeasibility <= feasible;
     } else {
       std::copy(solver_.weights().begin(), solver_.weights().end(), rebuilt_.begin());
-      e.primal = primal_at(rebuilt_);
+      if (problem_.objective.gamma > 0) {
+        const Bounds bounds = evaluator_.evaluate_at(rebuilt_);
+        e.primal = bounds.primal;
+        e.dual = bounds.dual;
+        // Bounds of one problem all: the best that was seen stays one.
+        if (const auto& best = outcome_.progress.best) e.dual = std::max(e.dual, best->evaluation.dual);
+        e.certified = true;
+      } else {
+        e.primal = primal_at(rebuilt_);
+      }
     }
     if (const auto averaged = solver_.averaged()) {
       const double primal = primal_at(*averaged);
@@ -198,6 +207,8 @@ class Loop {
     const bool pointless = solver_.dual_point() == nullptr && solver_.local_point() == nullptr;
     if (pointless && best && best->evaluation.primal <= e.primal) {
       outcome_.last = best->evaluation;
+      outcome_.last.dual = e.dual;
+      if (on_schedule_) best->evaluation.dual = e.dual;
       outcome_.weights = best->weights;
       return;
     }
