@@ -8,11 +8,11 @@
 #include <variant>
 
 #include "inference/oracle.hpp"
-#include "inference/relaxed.hpp"
 #include "margrave/error.hpp"
 #include "model/topology.hpp"
 #include "objective/gap_evaluator.hpp"
 #include "report/checkpoint.hpp"
+#include "report/choose_solver.hpp"
 #include "report/option_fields.hpp"
 #include "report/provenance.hpp"
 #include "report/stored_messages.hpp"
@@ -27,118 +27,6 @@ std::uint64_t peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-template <class T>
-constexpr bool is_clique_wise = std::is_base_of_v<CliqueOptions, T>;
-
-bool clique_wise(const SolverOptions& solver) {
-  return std::visit([]<class Options>(const Options&) { return is_clique_wise<Options>; }, solver);
-}
-Entropy entropy_of(const SolverOptions& solver) {
-  return std::visit(
-      []<class Options>(const Options& options) {
-        if constexpr (is_clique_wise<Options>) return options.entropy;
-        return Entropy::gini;
-      },
-      solver);
-}
-
-bool is_dlpw(const SolverOptions& solver) { return std::holds_alternative<DlpwOptions>(solver); }
-
-bool has_exact_oracle(const Dataset& data) {
-  try {
-    return make_exact_oracle(data) != nullptr;
-  } catch (const UsageError&) {
-    return false;
-  }
-}
-
-struct Chosen {
-  TrainOptions options;
-  std::string reason;
-};
-
-bool no_factors(const Dataset& data) {
-  for (std::size_t t = 0; t < data.topologies(); ++t)
-    if (data.topology(t).factors() > 0) return false;
-  return true;
-}
-
-// Resolves `auto`.
-Chosen choose_solver(const Dataset& data, TrainOptions options) {
-  if (options.regularizer == Regularizer::l1)
-    throw UsageError("this version has the l2 regularizer only: use --regularizer l2");
-  if (options.rescaling == Rescaling::slack)
-    throw UsageError(
-        "this version has margin rescaling only: under --rescaling slack the loss multiplies the margin, and "
-        "the oracles maximise sums over cliques");
-  const bool smooth = options.loss == Loss::log || options.gamma != 0;
-  if (!std::holds_alternative<AutoSolver>(options.solver)) {
-    if (smooth && !clique_wise(options.solver))
-      throw UsageError("solver '" + std::string(solver_name(options.solver)) +
-                       "' minimises the plain hinge only; --loss log and --gamma want a clique-wise one, say "
-                       "--solver idal");
-    return {options, "as asked"};
-  }
-  if (smooth) {
-    options.solver = IdalOptions{};
-    return {options, "a smooth loss: inexact dual augmented Lagrangian with clique-wise steps"};
-  }
-  if (no_factors(data)) {
-    options.solver = IdalOptions{};
-    return {options, "independent variables: every one is a block of its own for clique-wise steps"};
-  }
-  if (is_relaxed(options.inference)) {
-    options.solver = IdalOptions{};
-    return {options, "a relaxation was asked for: the LP-relaxed problem by clique-wise steps"};
-  }
-  if (options.inference != Inference::exact && !has_exact_oracle(data)) {
-    options.solver = IdalOptions{};
-    return {options, "no exact oracle fits these graphs: the LP-relaxed problem by clique-wise steps"};
-  }
-  options.solver = BcfwOptions{};
-  return {options, "hinge loss with an exact max-oracle: block-coordinate Frank-Wolfe"};
-}
-
-// Clique-wise solvers and dlpw have no use for an oracle but as the evaluator's upper bound; without one it
-// diffuses the solver's own messages.
-std::unique_ptr<Oracle> make_bounding_oracle(const Dataset& data, const TrainOptions& options) {
-  const bool smooth = options.loss == Loss::log || options.gamma != 0;
-  const std::string name(solver_name(options.solver));
-  switch (options.inference) {
-    case Inference::msd:
-      return nullptr;
-    case Inference::lp:
-    case Inference::roof_dual:
-      if (smooth)
-        throw UsageError("solver '" + name +
-                         "' bounds a smooth loss by its own messages: leave --inference out");
-      return make_relaxed_oracle(data, options.inference);
-    case Inference::exact:
-      if (!all_forests(data))
-        throw UsageError("solver '" + name +
-                         "' bounds the LP-relaxed hinge, which is not the exact one on graphs with cycles: "
-                         "leave --inference exact out, or use --solver bcfw");
-      return make_exact_oracle(data);
-    case Inference::automatic:
-      break;
-  }
-  if (all_forests(data)) return make_exact_oracle(data);
-  if (!smooth && suits_roof_dual(data)) return make_roof_dual_oracle(data);
-  return nullptr;
-}
-
-// The oracle of the solver and of the evaluator.
-std::unique_ptr<Oracle> make_oracle(const Dataset& data, Chosen& chosen) {
-  const TrainOptions& options = chosen.options;
-  if (clique_wise(options.solver) || is_dlpw(options.solver)) return make_bounding_oracle(data, options);
-  if (is_relaxed(options.inference)) return make_relaxed_oracle(data, options.inference);
-  if (options.inference == Inference::exact || has_exact_oracle(data)) return make_exact_oracle(data);
-  auto oracle = make_relaxed_oracle(data, Inference::automatic);
-  chosen.reason +=
-      "; no exact oracle fits these graphs: the LP-relaxed problem by " + std::string(oracle->name());
-  return oracle;
 }
 
 // One line per solver; the compiler misses what is not here.
@@ -269,7 +157,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   model.lambda = objective.lambda;
   model.loss = options.loss;
   model.gamma = objective.gamma;
-  model.entropy = entropy_of(options.solver);
+  if (objective.gamma > 0) model.entropy = entropy_of(options.solver);
   model.hamming = options.hamming;
   model.regularizer = options.regularizer;
   model.provenance = provenance_json(options, report, data);
