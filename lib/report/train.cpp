@@ -54,6 +54,13 @@ struct SolverMaker {
   std::unique_ptr<Solver> operator()(const OneSlackOptions& options) const {
     return make_one_slack(problem, options);
   }
+  std::unique_ptr<Solver> operator()(const SdcaOptions& options) const { return make_sdca(problem, options); }
+  std::unique_ptr<Solver> operator()(const LbfgsOptions& options) const {
+    return make_lbfgs(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const OwlQnOptions& options) const {
+    return make_owl_qn(problem, options);
+  }
   template <class Later>
   std::unique_ptr<Solver> operator()(const Later& /*options*/) const {
     throw UsageError("this solver is not there yet");

@@ -2,8 +2,6 @@
 // grows, whatever vertices turn up; the price is that only plain Frank-Wolfe
 // steps are possible, because the vertices that μ is made of are forgotten.
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
@@ -59,12 +57,7 @@ class MarginalBlocks final : public DualBlocks {
   }
 
   void masses(std::size_t m, std::vector<Mass>& out) const override {
-    const Topology& top = problem_.data[m].topology();
-    const auto mu = store_[m];
-    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
-      for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
-        if (mu[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), mu[y]});
-    }
+    append_nonzero(problem_.data[m].topology(), store_[m], out);
   }
 
   bool has_cache() const override { return false; }
@@ -88,25 +81,12 @@ class MarginalBlocks final : public DualBlocks {
 
   void save(ByteWriter& out) const override {
     out.put(problem_.oracle->exact());
-    for (std::size_t m = 0; m < store_.size(); ++m) out.put_array(store_[m]);
+    store_.save(out);
   }
   void restore(ByteReader& in) override {
     if (!in.get<bool>() && problem_.oracle->exact() && !all_forests(problem_.data))
       in.fail("holds marginals of a relaxation, and the oracle of this run is exact");
-    for (std::size_t m = 0; m < store_.size(); ++m) {
-      const auto mu = in.get_array<double>();
-      if (mu.size() != store_[m].size()) in.fail("does not fit the data");
-      if (!std::all_of(mu.begin(), mu.end(), [](double x) { return x >= 0 && x <= 1 + 1e-9; }))
-        in.fail("holds a mass that is no probability");
-      const Topology& top = problem_.data[m].topology();
-      for (std::size_t a = 0; a < top.cliques(); ++a) {
-        const double total =
-            std::accumulate(mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a]),
-                            mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a + 1]), 0.0);
-        if (std::abs(total - 1) > 1e-6) in.fail("has masses that do not sum to 1");
-      }
-      std::copy(mu.begin(), mu.end(), store_[m].begin());
-    }
+    store_.restore(problem_.data, in);
   }
 
  private:
