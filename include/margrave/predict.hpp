@@ -85,7 +85,9 @@ struct CertifiedBounds {
   }
 };
 /// Throws InputError where the data is not what the model was trained on, UsageError where its loss cannot be
-/// certified: smooth ones need marginals in the certificate. Without a certificate the dual is absent.
+/// certified: those smoothed clique by clique need marginals in the certificate. Smooth losses over exact
+/// oracles need none: there the weights alone give a bound. Elsewhere the dual is absent without a
+/// certificate.
 CertifiedBounds certify(const Model& model, const Dataset& data, int threads = 0);
 
 }  // namespace margrave

@@ -27,6 +27,7 @@
 
 #include "base/random.hpp"
 #include "model/mass.hpp"
+#include "objective/labelling_entropy.hpp"
 #include "optim/concave_chords.hpp"
 #include "solvers/solver.hpp"
 #include "solvers/visit_order.hpp"
@@ -83,6 +84,7 @@ class Sdca final : public Solver, public DualPoint {
   }
 
   const DualPoint* dual_point() const override { return this; }
+  bool dense() const override { return true; }
   void masses(std::size_t m, std::vector<Mass>& out) const override {
     append_nonzero(problem_.data[m].topology(), store_[m], out);
   }
@@ -157,23 +159,6 @@ class Sdca final : public Solver, public DualPoint {
     for (std::size_t k = 0; k < batch.size(); ++k) commit(batch[k], steps_[k]);
   }
 
-  // H and its derivative along μ + s·d.
-  Kernels::EntropyAlong entropy(const Topology& top, std::span<const double> mu, const double* change,
-                                double length) const {
-    const Kernels& k = kernels();
-    const std::uint64_t nodes = top.clique_offset[top.variables()];
-    auto sum = k.entropy_along(mu.data() + nodes, change + nodes, top.cells() - nodes, length);
-    for (std::size_t i = 0; i < top.variables(); ++i) {
-      const double share = 1.0 - static_cast<double>(top.factors_of(i).size());
-      if (share == 0) continue;
-      const auto node = k.entropy_along(mu.data() + top.clique_offset[i], change + top.clique_offset[i],
-                                        top.states[i], length);
-      sum.value += share * node.value;
-      sum.slope += share * node.slope;
-    }
-    return sum;
-  }
-
   // Steps 1 and 2.
   void propose(std::uint32_t m, Worker& worker, Step& step) {
     const Dataset& data = problem_.data;
@@ -209,7 +194,7 @@ class Sdca final : public Solver, public DualPoint {
     }
     step.features.take(data, worker.overlay);
     step.curvature = step.features.squared_norm() * objective.weight_scale();
-    const auto here = entropy(top, mu, change, 0);
+    const auto here = labelling_entropy(top, mu.data(), change, 0);
     step.gap = std::max(0.0, gamma * (log_partition - score - here.value));
     step.chords.start(here.value, log_partition - target_score);
     search(top, mu, gamma * (target_score - score), here.slope, last_length_[m], step);
@@ -225,7 +210,7 @@ class Sdca final : public Solver, public DualPoint {
     if (!(at_zero > 0)) return;
     double s = first;
     for (int k = 0; k < ConcaveChords::most_points; ++k) {
-      const auto here = entropy(top, mu, step.change.data(), s);
+      const auto here = labelling_entropy(top, mu.data(), step.change.data(), s);
       step.chords.add(s, here.value);
       const double derivative = a - step.curvature * s + gamma * here.slope;
       if (std::abs(derivative) <= accuracy * at_zero) return;
@@ -300,7 +285,7 @@ class Sdca final : public Solver, public DualPoint {
         change.resize(store_[m].size());
         uniform(m, change.data());
         for (std::size_t i = 0; i < change.size(); ++i) change[i] -= store_[m][i];
-        sum += entropy(data[m].topology(), store_[m], change.data(), epsilon).value;
+        sum += labelling_entropy(data[m].topology(), store_[m].data(), change.data(), epsilon).value;
       }
       const double value = problem_.objective.gamma * sum / static_cast<double>(sample) -
                            problem_.objective.lambda / 2 * epsilon * epsilon * norm;

@@ -227,6 +227,19 @@ TEST(HostileFiles, CheckpointsOfEverySolverAreRefusedOrContinued) {
   }
 }
 
+TEST(HostileFiles, CheckpointsOfSmoothSolversAreRefusedOrContinued) {
+  const Dataset data = chains();
+  for (const SolverOptions& solver :
+       std::vector<SolverOptions>{SdcaOptions{}, LbfgsOptions{}, OwlQnOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    TrainOptions options = short_run();
+    options.loss = Loss::log;
+    options.solver = solver;
+    if (std::holds_alternative<OwlQnOptions>(solver)) options.regularizer = Regularizer::l1;
+    expect_checkpoints_are_refused_or_continued(data, options, 120);
+  }
+}
+
 // Fractional vertices.
 TEST(HostileFiles, CheckpointsOverARelaxationAreRefusedOrContinued) {
   const Dataset data =

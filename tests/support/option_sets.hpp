@@ -153,6 +153,18 @@ inline std::vector<OptionSet> one_slack_option_sets() {
   return sets;
 }
 
+// Smooth losses with l2.
+inline std::vector<OptionSet> smooth_option_sets(bool forests) {
+  std::vector<OptionSet> sets;
+  sets.push_back(option_set("as it comes", LbfgsOptions{}));
+  sets.push_back(option_set("history 3", LbfgsOptions{.history = 3}));
+  if (!forests) return sets;
+  sets.push_back(option_set("as it comes", SdcaOptions{}));
+  sets.push_back(option_set("batch 1", SdcaOptions{.batch = 1}));
+  sets.push_back(option_set("permuted", SdcaOptions{.gap_sampling = false, .batch = 4}));
+  return sets;
+}
+
 // Those that reach the optimum of the LP-relaxed problem itself.
 inline std::vector<OptionSet> multiplier_option_sets() {
   std::vector<OptionSet> sets = clique_option_sets<IdalOptions>();
