@@ -45,8 +45,8 @@ struct DataFile {
 };
 
 /// Reads a data file, plain or gzip. With `templates` (a model's), the data must
-/// fit them: inputs that the model has no name for are dropped with a warning,
-/// unknown labels and templates are errors. Throws InputError with file, line and
+/// fit them: inputs that the model has no name for are dropped with a warning, and unknown templates are
+/// errors; so are unknown labels, but in text they count as unlabelled. Throws InputError with file, line and
 /// column, or IoError; UsageError for options that do not belong to the format.
 DataFile read_data(const std::string& path, const ReadOptions& options,
                    const TemplateSet* templates = nullptr);
