@@ -43,8 +43,8 @@ Loaded load_data(const Verb& verb, const std::string& path, const ReadOptions& o
   try {
     loaded.file = read_data(path, options, templates);
   } catch (const InputError& error) {
-    // Behind the first line the guess has proved right.
-    if (options.format != "auto" || error.where().line != 1) throw;
+    // Behind the first line the guess has proved right, and a template is not guessed.
+    if (options.format != "auto" || error.where().line != 1 || error.where().file != path) throw;
     throw InputError(error.where(),
                      fmt::format("{}\n  the format was guessed from the content; --format names it: {}",
                                  error.reason(), fmt::join(formats(), ", ")));
