@@ -133,8 +133,8 @@ TEST_F(RealReaders, ChunkingHasItsCountsAndFeatures) {
   const DataFile test = read_data(folder_ + "/conll2000/test.txt.gz", train.read, &train.data.templates());
   EXPECT_EQ(test.data.size(), 2012U);
   EXPECT_EQ(test.data.variables(), 47377U);
-  EXPECT_TRUE(test.data.fully_labelled());
-  EXPECT_EQ(test.warnings.size(), 1U) << "of features that are new, all in one";
+  EXPECT_EQ(inspect(test.data).unlabelled_variables, 2U) << "I-LST does not occur in train";
+  EXPECT_EQ(test.warnings.size(), 2U) << "of labels that are new, and of features";
   options.cutoff = 2;
   EXPECT_EQ(read("conll2000/train.txt.gz", options).templates()[0].inputs, 118662U);
   options.cutoff = 3;
