@@ -9,7 +9,7 @@ namespace margrave {
 
 class ConcaveChords {
  public:
-  static constexpr int most_points = 6;  // beside the ends
+  static constexpr int most_points = 4;  // beside the ends
 
   void start(double at_zero, double at_one) {
     size_ = 2;

@@ -42,7 +42,7 @@ namespace {
 
 constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 constexpr std::uint64_t full_pass_every = 5;
-constexpr double accuracy = 1e-2;  // of the derivative at the best length, beside that at 0
+constexpr double accuracy = 0.1;  // of the derivative at the best length, beside that at 0
 
 class Sdca final : public Solver, public DualPoint {
  public:

@@ -115,7 +115,7 @@ TEST(SmoothSolvers, RefuseWhatTheyCannotMinimise) {
 TEST(SmoothSolvers, AutoChoosesOne) {
   TrainOptions options;
   options.loss = Loss::log;
-  EXPECT_EQ(train(tiny_problem("chain_shared"), options).report.solver, "sdca");
+  EXPECT_EQ(train(tiny_problem("chain_shared"), options).report.solver, "lbfgs");
   options.regularizer = Regularizer::l1;
   EXPECT_EQ(train(tiny_problem("chain_shared"), options).report.solver, "owl-qn");
 }
