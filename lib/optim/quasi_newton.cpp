@@ -127,9 +127,10 @@ bool QuasiNewton::line_search(Arena& arena, Function f) {
     const double expected =
         l1_ == 0 ? length * slope
                  : sum_of(arena, w_.size(), [&](std::size_t i) { return steepest_[i] * (next_[i] - w_[i]); });
-    if (std::isfinite(value) &&
-        value <= value_ + sufficient_decrease * expected + rounding * std::abs(value_)) {
-      if (!(value < value_) && next_ == w_) return false;
+    // Where the value no longer tells, a gradient that shrinks does.
+    const bool level = l1_ == 0 && std::abs(value - value_) <= rounding * std::abs(value_) &&
+                       dot(arena, next_gradient_, next_gradient_) < dot(arena, gradient_, gradient_);
+    if (level || (value < value_ && value <= value_ + sufficient_decrease * expected)) {
       value_ = value;
       return true;
     }

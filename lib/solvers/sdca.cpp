@@ -54,7 +54,8 @@ class Sdca final : public Solver, public DualPoint {
         gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
         last_length_(problem.data.size(), 0.5F),
         order_(problem.data.size()),
-        steps_(std::min<std::size_t>(options.batch, problem.data.size())) {
+        // Directions found side by side all pull w the same way: no more than a quarter of an epoch at once.
+        steps_(std::min<std::size_t>(options.batch, std::max<std::size_t>(1, problem.data.size() / 4))) {
     for (int k = 0; k < problem.arena.threads(); ++k) workers_.emplace_back(problem.data.templates());
     start();
   }

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <lbfgs.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/random.hpp"
@@ -50,15 +52,17 @@ double library_optimum(const Logistic& f, double l1) {
   if (l1 > 0) settings.linesearch = LBFGS_LINESEARCH_BACKTRACKING;
   lbfgsfloatval_t* w = lbfgs_malloc(12);
   std::fill_n(w, 12, 0.0);
-  double value = 0;
   lbfgs(
-      12, w, &value,
+      12, w, nullptr,
       [](void* self, const lbfgsfloatval_t* at, lbfgsfloatval_t* gradient, const int n,
          const lbfgsfloatval_t) {
         const auto size = static_cast<std::size_t>(n);
         return (*static_cast<const Logistic*>(self))({at, size}, {gradient, size});
       },
       nullptr, const_cast<Logistic*>(&f), &settings);
+  std::vector<double> gradient(12);
+  double value = f({w, 12}, gradient);
+  for (std::size_t i = 0; i < 12; ++i) value += l1 * std::abs(w[i]);
   lbfgs_free(w);
   return value;
 }
