@@ -14,8 +14,8 @@ struct Loaded {
   double seconds = 0;
 };
 
-/// --format, --graph, --parameters, --bias, --feature-base, --top-labels, --drop-unlabelled, and the folds of
-/// the letter format.
+/// --format, --graph, --parameters, --bias, --feature-base, --top-labels, --labels, --drop-unlabelled, and
+/// the folds of the letter format.
 class DataFlags {
  public:
   // `folds` is the name of the flag that chooses folds, with its help.
@@ -25,7 +25,7 @@ class DataFlags {
   Loaded load(const Verb& verb, const std::string& path) const;
 
  private:
-  std::string format_ = "auto", folds_, graph_ = "full", parameters_ = "auto";
+  std::string format_ = "auto", folds_, graph_ = "full", parameters_ = "auto", labels_path_;
   double bias_ = 0;
   std::uint32_t feature_base_ = 1;
   std::uint64_t top_labels_ = 0;

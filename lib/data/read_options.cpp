@@ -16,13 +16,14 @@ void check_read_options(const ReadOptions& options, std::string_view format) {
     throw UsageError(message);
   };
   const bool any = format == "auto", letter = any || format == "letter",
-             multilabel = any || format == "multilabel";
+             multilabel = any || format == "multilabel" || format == "arff";
   if (!letter && !options.train_folds.empty()) refuse("a list of folds", "letter");
   if (!letter && !multilabel && options.bias.value_or(0) != 0) refuse("a bias", "letter and multilabel");
   if (!multilabel && options.graph != Graph::full) refuse("--graph", "multilabel");
-  if (!multilabel && options.feature_base != 1) refuse("--feature-base", "multilabel");
+  if (options.feature_base != 1 && (!multilabel || format == "arff")) refuse("--feature-base", "multilabel");
   if (!multilabel && options.top_labels != 0) refuse("--top-labels", "multilabel");
   if (!multilabel && options.parameters == Parameters::minimal) refuse("--parameters minimal", "multilabel");
+  if (!any && format != "arff" && !options.labels.empty()) refuse("a list of labels", "arff");
   if (options.bias && !(std::abs(*options.bias) <= std::numeric_limits<float>::max()))
     throw UsageError("the bias must be a finite number");
   if (options.feature_base > 1) throw UsageError("the feature base is 0 or 1");
@@ -39,6 +40,9 @@ std::string to_json(const ReadOptions& options) {
   json["feature_base"] = options.feature_base;
   json["top_labels"] = options.top_labels;
   json["drop_unlabelled"] = options.drop_unlabelled;
+  json["labels"] = nlohmann::json::array();  // as bytes: their encoding is the data's
+  for (const std::string& label : options.labels)
+    json["labels"].push_back(std::vector<std::uint8_t>(label.begin(), label.end()));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -59,6 +63,10 @@ ReadOptions read_options_from_json(std::string_view text) {
     options.feature_base = json.at("feature_base").get<std::uint32_t>();
     options.top_labels = json.at("top_labels").get<std::uint64_t>();
     options.drop_unlabelled = json.at("drop_unlabelled").get<bool>();
+    for (const auto& label : json.value("labels", nlohmann::json::array())) {
+      const auto bytes = label.get<std::vector<std::uint8_t>>();
+      options.labels.emplace_back(bytes.begin(), bytes.end());
+    }
     const auto known = formats();
     if (options.format != "auto" && std::find(known.begin(), known.end(), options.format) == known.end())
       throw UsageError("the format it was read from is unknown to this program");

@@ -31,8 +31,8 @@ class FoldList {
   std::vector<Range> ranges_;
 };
 
-// What a reader makes of a file. With a model's templates only the multilabel reader has to know them before
-// it reads; what the others return is fitted to them afterwards.
+// What a reader makes of a file. With a model's templates only the readers of sets of labels have to know
+// them before they read; what the others return is fitted to them afterwards.
 struct ReadResult {
   Dataset data;
   std::optional<Dataset> held_out;
@@ -40,6 +40,9 @@ struct ReadResult {
 ReadResult read_letter(LineReader& reader, const ReadOptions& options);
 ReadResult read_multilabel(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
                            Warnings& warnings);
+// `resolved` becomes the options with the names of the labels.
+ReadResult read_arff(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
+                     Warnings& warnings, std::optional<ReadOptions>& resolved);
 ReadResult read_jsonl(LineReader& reader, Warnings& warnings);
 // `made_by` becomes the options of the file that the cache was made from, where it knows them.
 ReadResult read_mgd(const std::string& path, std::optional<ReadOptions>& made_by);
