@@ -5,6 +5,7 @@
 
 #include "data/feature_template.hpp"
 #include "data/line_reader.hpp"
+#include "data/mulan_xml.hpp"
 #include "margrave/error.hpp"
 #include "report/option_fields.hpp"
 
@@ -73,24 +74,31 @@ void DataFlags::set_up(Verb& verb, const std::string& folds, const std::string& 
       ->type_name("B")
       ->check(between(0, 31))
       ->group("Data");
-  verb.choice("--graph", graph_, std::string(graph_choices), "multilabel: pairs of labels that get a factor")
+  verb.choice("--graph", graph_, std::string(graph_choices),
+              "multilabel, arff: pairs of labels that get a factor")
       ->group("Data");
   verb.choice("--parameters", parameters_, std::string(parameters_choices),
               "minimal: state 0 is the reference (multilabel's default)")
       ->group("Data");
-  bias_option_ = app.add_option("--bias", bias_,
-                                "letter, multilabel: constant input of every node; 1 if absent, 0: none")
-                     ->type_name("X")
-                     ->check(number())
-                     ->group("Data");
+  bias_option_ =
+      app.add_option("--bias", bias_,
+                     "letter, multilabel, arff: constant input of every node; 1 if absent, 0: none")
+          ->type_name("X")
+          ->check(number())
+          ->group("Data");
   app.add_option("--feature-base", feature_base_, "multilabel: number of the first feature")
       ->type_name("0|1")
       ->default_str("1")
       ->check(between(0, 1))
       ->group("Data");
-  app.add_option("--top-labels", top_labels_, "multilabel: keep the N most frequent labels")
+  app.add_option("--top-labels", top_labels_, "multilabel, arff: keep the N most frequent labels")
       ->type_name("N")
       ->check(whole_number())
+      ->group("Data");
+  app.add_option("--labels", labels_path_,
+                 "arff: Mulan's list of the labels; if absent a file .xml beside DATA, or MEKA's -C in it")
+      ->type_name("FILE.xml")
+      ->check(file_name())
       ->group("Data");
   app.add_flag("--drop-unlabelled", drop_unlabelled_,
                "leave out variables without a label, and their factors")
@@ -110,6 +118,7 @@ ReadOptions DataFlags::options() const {
   options.feature_base = feature_base_;
   options.top_labels = top_labels_;
   options.drop_unlabelled = drop_unlabelled_;
+  if (!labels_path_.empty()) options.labels = read_mulan_labels(labels_path_);
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/container.hpp"
+#include "data/arff_header.hpp"
 #include "data/readers.hpp"
 #include "margrave/error.hpp"
 #include "margrave/io.hpp"
@@ -29,6 +30,7 @@ std::string detect(LineReader& reader) {
   if (start.starts_with("\x89MGV"))
     throw InputError({reader.path(), 0, 0},
                      "a binary cache has to be mapped: unpack it, or convert it to jsonl.gz");
+  if (looks_like_arff(start)) return "arff";
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && start[first] == '{') return "jsonl";
   const std::string_view line = start.substr(0, start.find('\n'));
@@ -52,7 +54,7 @@ void fit(DataFile& file, const ReadOptions& options, const TemplateSet* template
 }  // namespace
 
 std::vector<std::string_view> formats() {
-  return {"letter", "conll", "crfsuite", "multilabel", "jsonl", "mgd"};
+  return {"letter", "conll", "crfsuite", "multilabel", "arff", "jsonl", "mgd"};
 }
 
 DataFile read_data(const std::string& path, const ReadOptions& options, const TemplateSet* templates) {
@@ -82,6 +84,8 @@ DataFile read_data(const std::string& path, const ReadOptions& options, const Te
       result = read_crfsuite(reader, options, templates, warnings);
     } else if (file.format == "jsonl") {
       result = read_jsonl(reader, warnings);
+    } else if (file.format == "arff") {
+      result = read_arff(reader, options, templates, warnings, made_by);
     } else {
       result = read_multilabel(reader, options, templates, warnings);
     }

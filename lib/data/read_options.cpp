@@ -21,14 +21,15 @@ void check_read_options(const ReadOptions& options, std::string_view format) {
     throw UsageError(message);
   };
   const bool any = format == "auto", letter = any || format == "letter",
-             multilabel = any || format == "multilabel", conll = any || format == "conll",
+             multilabel = any || format == "multilabel" || format == "arff", conll = any || format == "conll",
              sequences = conll || format == "crfsuite";
   if (!letter && !options.train_folds.empty()) refuse("a list of folds", "letter");
   if (!letter && !multilabel && options.bias.value_or(0) != 0) refuse("a bias", "letter and multilabel");
   if (!multilabel && options.graph != Graph::full) refuse("--graph", "multilabel");
-  if (!multilabel && options.feature_base != 1) refuse("--feature-base", "multilabel");
+  if (options.feature_base != 1 && (!multilabel || format == "arff")) refuse("--feature-base", "multilabel");
   if (!multilabel && options.top_labels != 0) refuse("--top-labels", "multilabel");
   if (!multilabel && options.parameters == Parameters::minimal) refuse("--parameters minimal", "multilabel");
+  if (!any && format != "arff" && !options.labels.empty()) refuse("a list of labels", "arff");
   if (!conll && (!options.feature_template.empty() || options.columns != 0)) refuse("a template", "conll");
   if (!sequences && options.cutoff != 1) refuse("--cutoff", "conll and crfsuite");
   if (!sequences && options.hash_bits != 0) refuse("--hash-bits", "conll and crfsuite");
@@ -56,6 +57,9 @@ std::string to_json(const ReadOptions& options) {
   json["cutoff"] = options.cutoff;
   json["hash_bits"] = options.hash_bits;
   json["drop_unlabelled"] = options.drop_unlabelled;
+  json["labels"] = nlohmann::json::array();  // as bytes: their encoding is the data's
+  for (const std::string& label : options.labels)
+    json["labels"].push_back(std::vector<std::uint8_t>(label.begin(), label.end()));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -81,6 +85,10 @@ ReadOptions read_options_from_json(std::string_view text) {
     options.cutoff = json.value("cutoff", std::uint32_t{1});
     options.hash_bits = json.value("hash_bits", std::uint32_t{0});
     options.drop_unlabelled = json.at("drop_unlabelled").get<bool>();
+    for (const auto& label : json.value("labels", nlohmann::json::array())) {
+      const auto bytes = label.get<std::vector<std::uint8_t>>();
+      options.labels.emplace_back(bytes.begin(), bytes.end());
+    }
     const auto known = formats();
     if (options.format != "auto" && std::find(known.begin(), known.end(), options.format) == known.end())
       throw UsageError("the format it was read from is unknown to this program");

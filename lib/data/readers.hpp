@@ -40,6 +40,9 @@ struct ReadResult {
 ReadResult read_letter(LineReader& reader, const ReadOptions& options);
 ReadResult read_multilabel(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
                            Warnings& warnings);
+// `resolved` becomes the options with the names of the labels.
+ReadResult read_arff(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
+                     Warnings& warnings, std::optional<ReadOptions>& resolved);
 // `resolved` becomes the options with the template that was used and the number of columns.
 ReadResult read_conll(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
                       Warnings& warnings, std::optional<ReadOptions>& resolved);
