@@ -38,10 +38,13 @@ namespace margrave {
 
 namespace {
 
-constexpr double enough = 0.25;    // of the slope: a step that gains less is too long
-constexpr double growth = 1.3;     // of η after a step that gained enough
+constexpr double enough = 0.25;  // of the slope: a step that gains less is too long
+constexpr double growth = 1.1;   // of η after a step that gained enough
+// A loss of so much in M·D is rounding: where nearly all mass is on one labelling, steps gain next to nothing
+// until log-potentials have gone a long way, and must not get shorter meanwhile.
+constexpr double rounding = 1e-15;
 constexpr int most_trials = 60;    // of one step; η halves in between
-constexpr double start_bonus = 5;  // of true labels
+constexpr double start_bonus = 8;  // of true labels
 constexpr std::size_t cell_grain = 1U << 14U;
 
 class ExponentiatedGradient final : public Solver {
@@ -55,6 +58,13 @@ class ExponentiatedGradient final : public Solver {
         order_(problem.data.size()) {
     if (block()) {
       slots_.resize(std::min<std::size_t>(options.batch, problem.data.size()));
+      std::uint64_t cells = 0;
+      for (std::size_t m = 0; m < problem.data.size(); ++m)
+        cells = std::max(cells, problem.data[m].topology().cells());
+      for (Slot& slot : slots_) {
+        slot.t.reserve(cells);
+        slot.mu.reserve(cells);
+      }
     } else {
       trial_ = std::make_unique<GibbsState>(problem, start_bonus);
       sums_ = std::make_unique<FeatureSums>(problem.data);
@@ -206,7 +216,7 @@ class ExponentiatedGradient final : public Solver {
     slot.slope = symmetric_divergence(moved, old) / slot.rate;
     slot.gain = slot.slope - (gamma() > 0 ? gamma() * kl_divergence(moved, old) : 0) -
                 problem_.objective.weight_scale() / 2 * slot.change.squared_norm();
-    return slot.gain >= enough * slot.slope;
+    return slot.gain >= enough * slot.slope - rounding;
   }
 
   void commit(std::size_t m, const Slot& slot) {
@@ -216,14 +226,15 @@ class ExponentiatedGradient final : public Solver {
     // At frozen weights the product is part of the slope: only its change since then counts.
     const double drift = weights_.product(slot.change) - slot.product;
     const double gain = slot.gain + drift;
-    if (!(gain > 0)) {
+    if (!(gain >= -rounding)) {
       rate_[m] = slot.rate / 2;
       return;
     }
     weights_.commit(slot.change, -problem_.objective.weight_scale());
     const std::size_t cells = problem_.data[m].topology().cells();
     state_.set(m, {{slot.t.data(), cells}, {slot.mu.data(), cells}, slot.log_partition});
-    if (gain >= enough * (slot.slope + drift)) rate_[m] = std::min(growth * slot.rate, longest());
+    if (gain > rounding && gain >= enough * (slot.slope + drift))
+      rate_[m] = std::min(growth * slot.rate, longest());
   }
 
   // All examples at once: an epoch is a step that gains enough. A trial is never left half-way, and nothing

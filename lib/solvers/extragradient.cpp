@@ -6,13 +6,14 @@
 //   1. prediction   w' = (w + τλ·w(μ)) / (1 + τλ)         p' ∝ p·exp(η·θ(w))           at v itself
 //   2. correction   w″ = (w + τλ·w(μ')) / (1 + τλ)        p″ ∝ p·exp(η·θ(w'))          at the prediction
 //   3. v ← (w″, p″); the averages of w' and μ' are the answer
-// (their Figure 3; the entropy as prox-function: their section 4.3, where p's steps are exp-oracle calls.)
-// λ/2·|w|² is kept whole in both steps. The averages' gap falls like 1/k if (Nemirovski 2004, the proof of
-// theorem 3.2)
+// (their dual extragradient with Bregman projections: with the entropy as prox-function the steps of p are
+// exp-oracle calls.) λ/2·|w|² is kept whole in both steps. The averages' gap falls like 1/k if (Nemirovski
+// 2004, the proof of theorem 3.2)
 //   <F(v') − F(v), v' − v″> ≤ |w'−w|²/(2τ) + |w″−w'|²/(2τ) + (1/M) Σ_m [KL(p'|p) + KL(p″|p')]/η,
 // F = (−λ·w(μ), −θ/M) the coupling's part of L's gradient. That is tested after every step: both lengths are
-// halved where it fails, and grow where it holds. Their ratio stays what balances the two prox-functions'
-// ranges, |w*|²/2 ≤ P(0)/λ and log of the number of labellings.
+// halved where it fails, and grow where it holds. Their ratio stays what balances the ranges of the two
+// prox-functions: log of the number of labellings, and |w*|²/2, which is at most P(0)/λ and taken to be a
+// quarter of that.
 //
 // An epoch is one iteration: two passes of exp-oracle calls, more where lengths had to be halved. Memory: t
 // and μ of all cells three times, and the average. Shared state: w, frozen during a pass; sums over examples
@@ -53,6 +54,8 @@ class AveragedPoint final : public DualPoint {
   MarginalStore<double> store;
 };
 
+constexpr double weight_range = 0.25;  // |w*|²/2 as part of P(0)/λ
+
 // The balance τ/η.
 double balance(const Problem& problem) {
   double loss = 0, labellings = 0;
@@ -64,7 +67,7 @@ double balance(const Problem& problem) {
       labellings += std::log(static_cast<double>(g.topology().states[i]));
     }
   }
-  const double ratio = loss / (problem.objective.lambda * labellings);
+  const double ratio = weight_range * loss / (problem.objective.lambda * labellings);
   return std::isfinite(ratio) && ratio > 0 ? ratio : 1 / problem.objective.lambda;
 }
 
