@@ -7,12 +7,6 @@
 
 namespace margrave {
 
-void append_nonzero(const Topology& top, std::span<const double> mu, std::vector<Mass>& out) {
-  for (std::uint32_t a = 0; a < top.cliques(); ++a)
-    for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
-      if (mu[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), mu[y]});
-}
-
 const char* wrong_masses(const Topology& top, std::span<const Mass> fractional) {
   for (std::size_t first = 0; first < fractional.size();) {
     const std::uint32_t a = fractional[first].clique;

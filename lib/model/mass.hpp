@@ -25,9 +25,6 @@ void append_masses(const Topology& top, const Labels& labels, std::vector<Mass>&
     out.push_back({a, static_cast<std::uint32_t>(joint_state(top, a, labels)), 1.0});
 }
 
-// Appends the non-zero entries of marginals at Topology::clique_offset.
-void append_nonzero(const Topology& top, std::span<const double> mu, std::vector<Mass>& out);
-
 using CachedLabel = std::uint16_t;
 
 // The joint states of a labelling, but for the cliques in `fractional` (grouped by clique, in increasing

@@ -61,6 +61,13 @@ struct SolverMaker {
   std::unique_ptr<Solver> operator()(const OwlQnOptions& options) const {
     return make_owl_qn(problem, options);
   }
+  std::unique_ptr<Solver> operator()(const ExponentiatedGradientOptions& options) const {
+    return make_exponentiated_gradient(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const ExtragradientOptions& options) const {
+    return make_extragradient(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const SmoOptions& options) const { return make_smo(problem, options); }
   template <class Later>
   std::unique_ptr<Solver> operator()(const Later& /*options*/) const {
     throw UsageError("this solver is not there yet");

@@ -3,11 +3,9 @@
 // steps are possible, because the vertices that μ is made of are forgotten.
 #include <algorithm>
 
-#include "margrave/error.hpp"
-#include "model/clique_scores.hpp"
 #include "model/topology.hpp"
 #include "solvers/dual_blocks.hpp"
-#include "state/clique_store.hpp"
+#include "solvers/marginal_point.hpp"
 
 namespace margrave {
 
@@ -30,7 +28,7 @@ class MarginalBlocks final : public DualBlocks {
     worker.potentials.fill(problem_.data, g, w, version);
     const double truth = worker.potentials.score(g, g.labels());
     worker.potentials.add_loss(g, problem_.objective.loss_scale(g));
-    const double mean = expected_score(g, worker.potentials, mu) - truth;  // <μ, θ>
+    const double mean = expected_score(top, worker.potentials, mu) - truth;  // <μ, θ>
     const Answer answer = problem_.oracle->maximise(g, worker.potentials, worker.scratch, step.vertex);
     step.block_gap = std::max(0.0, answer.bound - truth - mean);
     ++step.oracle_calls;
@@ -45,8 +43,9 @@ class MarginalBlocks final : public DualBlocks {
         if (change != 0) step.changes.push_back({top.template_of(a), g.input_of(a), joint, change});
       }
     }
-    step.loss_change = expected_loss(g, {target, mu.size()}) - expected_loss(g, mu);
-    step.curvature = squared_norm(step.changes, worker.gram);
+    step.loss_change =
+        expected_loss(problem_.objective, g, {target, mu.size()}) - expected_loss(problem_.objective, g, mu);
+    step.curvature = squared_norm(problem_.data, step.changes, worker.gram);
   }
 
   void apply(const BlockStep& step, double length) override {
@@ -57,7 +56,7 @@ class MarginalBlocks final : public DualBlocks {
   }
 
   void masses(std::size_t m, std::vector<Mass>& out) const override {
-    append_nonzero(problem_.data[m].topology(), store_[m], out);
+    append_marginals(problem_.data[m].topology(), store_[m], out);
   }
 
   bool dense() const override { return true; }
@@ -72,66 +71,20 @@ class MarginalBlocks final : public DualBlocks {
   void reserve_worker(BlockWorker& worker) const override {
     for (std::size_t m = 0; m < store_.size(); ++m) worker.gradient.reserve(store_[m].size());
   }
-  // Over an exact oracle on graphs with cycles μ is a mixture of labellings, but marginals cannot show it.
-  std::optional<Certificate> certificate() const override {
-    const bool forests = all_forests(problem_.data);
-    if (problem_.oracle->exact() && !forests) return std::nullopt;
-    return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *this, !forests)};
-  }
+  std::optional<Certificate> certificate() const override { return marginal_certificate(problem_, *this); }
   std::uint64_t bytes() const override { return store_.bytes(); }
 
   void save(ByteWriter& out) const override {
     out.put(problem_.oracle->exact());
-    store_.save(out);
+    save_marginals(store_, out);
   }
   void restore(ByteReader& in) override {
     if (!in.get<bool>() && problem_.oracle->exact() && !all_forests(problem_.data))
       in.fail("holds marginals of a relaxation, and the oracle of this run is exact");
-    store_.restore(problem_.data, in);
+    restore_marginals(problem_.data, in, store_);
   }
 
  private:
-  static double expected_score(const FactorGraph& g, const Potentials& potentials,
-                               std::span<const double> mu) {
-    const Topology& top = g.topology();
-    double sum = 0;
-    for (std::size_t a = 0; a < top.cliques(); ++a) {
-      for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
-        if (mu[y] != 0) sum += mu[y] * potentials.score(top, a, y - top.clique_offset[a]);
-    }
-    return sum;
-  }
-
-  double expected_loss(const FactorGraph& g, std::span<const double> mu) const {
-    const Topology& top = g.topology();
-    double sum = 0;
-    for (std::size_t i = 0; i < top.variables(); ++i) {
-      for (std::uint32_t y = 0; y < top.states[i]; ++y)
-        if (static_cast<std::int32_t>(y) != g.label(i))
-          sum += mu[top.clique_offset[i] + y] * static_cast<double>(g.loss(i));
-    }
-    return sum * problem_.objective.loss_scale(g);
-  }
-
-  // |Σ changes|² by scattering into a worker's weight vector of zeros.
-  double squared_norm(const std::vector<CliqueChange>& changes, FeatureGram::Scratch& scratch) const {
-    const Dataset& data = problem_.data;
-    double* block = scratch.zeros(data.templates().storage());
-    for (const CliqueChange& c : changes) {
-      for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
-                      [&](std::uint64_t at, double value) { block[at] += value; });
-    }
-    double sum = 0;
-    for (const CliqueChange& c : changes) {
-      for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
-                      [&](std::uint64_t at, double) {
-                        sum += block[at] * block[at];
-                        block[at] = 0;
-                      });
-    }
-    return sum;
-  }
-
   Problem problem_;
   MarginalStore<double> store_;
 };

@@ -26,9 +26,9 @@
 #include <limits>
 
 #include "base/random.hpp"
-#include "model/mass.hpp"
 #include "objective/labelling_entropy.hpp"
 #include "optim/concave_chords.hpp"
+#include "solvers/marginal_point.hpp"
 #include "solvers/solver.hpp"
 #include "solvers/visit_order.hpp"
 #include "state/clique_store.hpp"
@@ -87,7 +87,7 @@ class Sdca final : public Solver, public DualPoint {
   const DualPoint* dual_point() const override { return this; }
   bool dense() const override { return true; }
   void masses(std::size_t m, std::vector<Mass>& out) const override {
-    append_nonzero(problem_.data[m].topology(), store_[m], out);
+    append_marginals(problem_.data[m].topology(), store_[m], out);
   }
   std::span<const double> weights() const override { return weights_.span(); }
   void adopt(std::span<const double> weights) override { weights_.assign(weights); }
@@ -98,7 +98,7 @@ class Sdca final : public Solver, public DualPoint {
   }
 
   void save(ByteWriter& out) const override {
-    store_.save(out);
+    save_marginals(store_, out);
     out.put_array(weights_.span());
     out.put_array(std::span<const double>(gap_));
     out.put_array(std::span<const float>(last_length_));
@@ -132,7 +132,7 @@ class Sdca final : public Solver, public DualPoint {
     cursor_ = in.get<std::uint64_t>();
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");
   }
-  void warm_start(ByteReader& in) override { store_.restore(problem_.data, in); }
+  void warm_start(ByteReader& in) override { restore_marginals(problem_.data, in, store_); }
 
  private:
   struct Step {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "base/stream.hpp"
 #include "margrave/dataset.hpp"
 #include "state/clique_layout.hpp"
 
@@ -59,10 +58,6 @@ class MarginalStore : public CliqueStore<Real> {
             data, [&](const FactorGraph& g) { return layouts.of_topology(g.topology_index()).cells(); }) {}
   // Every clique's whole mass on the true labels: where 001 and BCFW start.
   void start_at_truth(const Dataset& data);
-
-  // Tables only: every clique in its simplex, or InputError.
-  void save(ByteWriter& out) const;
-  void restore(const Dataset& data, ByteReader& in);
 };
 
 // δ or ξ: one number per factor, variable of its scope and state of that variable, at

@@ -219,7 +219,9 @@ TEST(HostileFiles, CheckpointsOfEverySolverAreRefusedOrContinued) {
   const Dataset data = chains();
   for (const SolverOptions& solver : std::vector<SolverOptions>{
            BcfwOptions{.steps = Steps::plain, .representation = Representation::marginals}, NSlackOptions{},
-           OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{}}) {
+           OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{},
+           ExponentiatedGradientOptions{}, ExponentiatedGradientOptions{.updates = Updates::batch},
+           ExtragradientOptions{}, SmoOptions{}}) {
     SCOPED_TRACE(solver.index());
     TrainOptions options = short_run();
     options.solver = solver;

@@ -165,6 +165,25 @@ inline std::vector<OptionSet> smooth_option_sets(bool forests) {
   return sets;
 }
 
+// Solvers over marginals of exact oracles, in deterministic mode.
+inline std::vector<OptionSet> exponentiated_gradient_option_sets() {
+  using Options = ExponentiatedGradientOptions;
+  std::vector<OptionSet> sets;
+  sets.push_back(option_set("as it comes", Options{}));
+  sets.push_back(option_set("one by one", Options{.batch = 1}));
+  sets.push_back(option_set("given length", Options{.learning_rate = 50, .batch = 4}));
+  sets.push_back(option_set("all at once", Options{.updates = Updates::batch}));
+  return sets;
+}
+inline std::vector<OptionSet> marginal_option_sets() {
+  std::vector<OptionSet> sets = exponentiated_gradient_option_sets();
+  sets.push_back(option_set("as it comes", ExtragradientOptions{}));
+  sets.push_back(option_set("given length", ExtragradientOptions{.learning_rate = 5}));
+  sets.push_back(option_set("as it comes", SmoOptions{}));
+  sets.push_back(option_set("one by one", SmoOptions{.batch = 1}));
+  return sets;
+}
+
 // Those that reach the optimum of the LP-relaxed problem itself.
 inline std::vector<OptionSet> multiplier_option_sets() {
   std::vector<OptionSet> sets = clique_option_sets<IdalOptions>();

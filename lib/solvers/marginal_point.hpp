@@ -1,0 +1,32 @@
+// A dual point kept as marginals of all cliques: how it is shown, stored and read back.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/stream.hpp"
+#include "solvers/solver.hpp"
+#include "state/clique_store.hpp"
+
+namespace margrave {
+
+// The non-zero ones, as DualPoint::masses wants them.
+void append_marginals(const Topology& top, std::span<const double> mu, std::vector<Mass>& out);
+
+// <μ, scores> and <μ, Δ>.
+double expected_score(const Topology& top, const Potentials& potentials, std::span<const double> mu);
+double expected_loss(const Objective& objective, const FactorGraph& graph, std::span<const double> mu);
+
+// Absent over an exact oracle on graphs with cycles: there the point is a mixture of labellings, but
+// marginals cannot show it.
+std::optional<Certificate> marginal_certificate(const Problem& problem, const DualPoint& point);
+
+// What is wrong with numbers that should be marginals of the cliques; nullptr where nothing is. That
+// neighbours agree is for the evaluator to measure.
+const char* wrong_marginals(const Topology& top, std::span<const double> mu);
+
+void save_marginals(const MarginalStore<double>& store, ByteWriter& out);
+void restore_marginals(const Dataset& data, ByteReader& in, MarginalStore<double>& store);
+
+}  // namespace margrave
