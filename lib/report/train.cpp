@@ -54,6 +54,7 @@ struct SolverMaker {
   std::unique_ptr<Solver> operator()(const OneSlackOptions& options) const {
     return make_one_slack(problem, options);
   }
+  std::unique_ptr<Solver> operator()(const EgrOptions& options) const { return make_egr(problem, options); }
   template <class Later>
   std::unique_ptr<Solver> operator()(const Later& /*options*/) const {
     throw UsageError("this solver is not there yet");

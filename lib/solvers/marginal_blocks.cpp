@@ -2,14 +2,10 @@
 // grows, whatever vertices turn up; the price is that only plain Frank-Wolfe
 // steps are possible, because the vertices that μ is made of are forgotten.
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
-#include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
-#include "model/topology.hpp"
 #include "solvers/dual_blocks.hpp"
-#include "state/clique_store.hpp"
+#include "solvers/marginal_point.hpp"
 
 namespace margrave {
 
@@ -17,7 +13,8 @@ namespace {
 
 class MarginalBlocks final : public DualBlocks {
  public:
-  explicit MarginalBlocks(const Problem& problem) : problem_(problem), store_(problem.data) {
+  explicit MarginalBlocks(const Problem& problem)
+      : problem_(problem), point_(problem), store_(point_.store()) {
     store_.start_at_truth(problem.data);
   }
 
@@ -47,7 +44,8 @@ class MarginalBlocks final : public DualBlocks {
         if (change != 0) step.changes.push_back({top.template_of(a), g.input_of(a), joint, change});
       }
     }
-    step.loss_change = expected_loss(g, {target, mu.size()}) - expected_loss(g, mu);
+    step.loss_change =
+        point_.expected_loss(step.example, {target, mu.size()}) - point_.expected_loss(step.example, mu);
     step.curvature = squared_norm(step.changes, worker.gram);
   }
 
@@ -58,14 +56,7 @@ class MarginalBlocks final : public DualBlocks {
     for (const Mass& e : step.vertex) mu[top.clique_offset[e.clique] + e.joint] += length * e.mass;
   }
 
-  void masses(std::size_t m, std::vector<Mass>& out) const override {
-    const Topology& top = problem_.data[m].topology();
-    const auto mu = store_[m];
-    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
-      for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
-        if (mu[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), mu[y]});
-    }
-  }
+  void masses(std::size_t m, std::vector<Mass>& out) const override { point_.masses(m, out); }
 
   bool has_cache() const override { return false; }
   void make_room(std::uint32_t) override {}
@@ -78,36 +69,11 @@ class MarginalBlocks final : public DualBlocks {
   void reserve_worker(BlockWorker& worker) const override {
     for (std::size_t m = 0; m < store_.size(); ++m) worker.gradient.reserve(store_[m].size());
   }
-  // Over an exact oracle on graphs with cycles μ is a mixture of labellings, but marginals cannot show it.
-  std::optional<Certificate> certificate() const override {
-    const bool forests = all_forests(problem_.data);
-    if (problem_.oracle->exact() && !forests) return std::nullopt;
-    return Certificate{problem_.data.fingerprint(), stored_point(problem_.data, *this, !forests)};
-  }
-  std::uint64_t bytes() const override { return store_.bytes(); }
+  std::optional<Certificate> certificate() const override { return point_.certificate(); }
+  std::uint64_t bytes() const override { return point_.bytes(); }
 
-  void save(ByteWriter& out) const override {
-    out.put(problem_.oracle->exact());
-    for (std::size_t m = 0; m < store_.size(); ++m) out.put_array(store_[m]);
-  }
-  void restore(ByteReader& in) override {
-    if (!in.get<bool>() && problem_.oracle->exact() && !all_forests(problem_.data))
-      in.fail("holds marginals of a relaxation, and the oracle of this run is exact");
-    for (std::size_t m = 0; m < store_.size(); ++m) {
-      const auto mu = in.get_array<double>();
-      if (mu.size() != store_[m].size()) in.fail("does not fit the data");
-      if (!std::all_of(mu.begin(), mu.end(), [](double x) { return x >= 0 && x <= 1 + 1e-9; }))
-        in.fail("holds a mass that is no probability");
-      const Topology& top = problem_.data[m].topology();
-      for (std::size_t a = 0; a < top.cliques(); ++a) {
-        const double total =
-            std::accumulate(mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a]),
-                            mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a + 1]), 0.0);
-        if (std::abs(total - 1) > 1e-6) in.fail("has masses that do not sum to 1");
-      }
-      std::copy(mu.begin(), mu.end(), store_[m].begin());
-    }
-  }
+  void save(ByteWriter& out) const override { point_.save(out); }
+  void restore(ByteReader& in) override { point_.restore(in); }
 
  private:
   static double expected_score(const FactorGraph& g, const Potentials& potentials,
@@ -119,17 +85,6 @@ class MarginalBlocks final : public DualBlocks {
         if (mu[y] != 0) sum += mu[y] * potentials.score(top, a, y - top.clique_offset[a]);
     }
     return sum;
-  }
-
-  double expected_loss(const FactorGraph& g, std::span<const double> mu) const {
-    const Topology& top = g.topology();
-    double sum = 0;
-    for (std::size_t i = 0; i < top.variables(); ++i) {
-      for (std::uint32_t y = 0; y < top.states[i]; ++y)
-        if (static_cast<std::int32_t>(y) != g.label(i))
-          sum += mu[top.clique_offset[i] + y] * static_cast<double>(g.loss(i));
-    }
-    return sum * problem_.objective.loss_scale(g);
   }
 
   // |Σ changes|² by scattering into a worker's weight vector of zeros.
@@ -152,7 +107,8 @@ class MarginalBlocks final : public DualBlocks {
   }
 
   Problem problem_;
-  MarginalStore<double> store_;
+  MarginalPoint point_;
+  MarginalStore<double>& store_;
 };
 
 }  // namespace

@@ -219,7 +219,8 @@ TEST(HostileFiles, CheckpointsOfEverySolverAreRefusedOrContinued) {
   const Dataset data = chains();
   for (const SolverOptions& solver : std::vector<SolverOptions>{
            BcfwOptions{.steps = Steps::plain, .representation = Representation::marginals}, NSlackOptions{},
-           OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{}}) {
+           OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{}, EgrOptions{},
+           EgrOptions{.adaptive = false}}) {
     SCOPED_TRACE(solver.index());
     TrainOptions options = short_run();
     options.solver = solver;

@@ -153,6 +153,11 @@ inline std::vector<OptionSet> one_slack_option_sets() {
   return sets;
 }
 
+// The constant that is found, and the paper's.
+inline std::vector<OptionSet> egr_option_sets() {
+  return {option_set("adaptive", EgrOptions{}), option_set("paper", EgrOptions{.adaptive = false})};
+}
+
 // Those that reach the optimum of the LP-relaxed problem itself.
 inline std::vector<OptionSet> multiplier_option_sets() {
   std::vector<OptionSet> sets = clique_option_sets<IdalOptions>();
