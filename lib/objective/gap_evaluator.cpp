@@ -34,12 +34,13 @@ std::size_t wave_length(const Dataset& data, std::size_t first) {
 }  // namespace
 
 GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, const Oracle* oracle,
-                           Arena& arena, Entropy entropy)
+                           Arena& arena, Entropy entropy, WeightSpace* space)
     : data_(data),
       objective_(objective),
       oracle_(oracle),
       arena_(arena),
       entropy_(entropy),
+      space_(space),
       forests_(all_forests(data)),
       accumulator_(data.templates()),
       rounded_accumulator_(data.templates()),
@@ -132,13 +133,35 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
       result.infeasibility = std::max(result.infeasibility, parts[k].infeasibility);
       changes_.insert(changes_.end(), wave_changes_[k].begin(), wave_changes_[k].end());
     }
-    accumulator_.commit(arena_, data_, changes_);
+    if (space_ == nullptr) accumulator_.commit(arena_, data_, changes_);
     first += count;
   }
-  accumulator_.write(arena_, objective_.weight_scale(), weights);
+  if (space_ == nullptr) {
+    accumulator_.write(arena_, objective_.weight_scale(), weights);
+  } else {
+    sum_in_space(point, weights);
+  }
   result.loss = loss.value();
   result.entropy = entropy.value();
   return result;
+}
+
+void GapEvaluator::sum_in_space(const DualPoint& point, std::span<double> weights) {
+  space_->sum(
+      arena_,
+      [&](std::size_t m, int index, double* cells) {
+        const FactorGraph g = data_[m];
+        const Topology& top = g.topology();
+        std::vector<Mass>& masses = workers_[static_cast<std::size_t>(index)].masses;
+        masses.clear();
+        point.masses(m, masses);
+        std::fill_n(cells, top.cells(), 0.0);
+        for (const Mass& e : masses) cells[top.clique_offset[e.clique] + e.joint] += e.mass;
+        for (std::size_t a = 0; a < top.cliques(); ++a)
+          cells[top.clique_offset[a] + joint_state(top, a, g.labels())] -= 1;
+      },
+      weights);
+  for (double& w : weights) w *= -objective_.weight_scale();
 }
 
 // Turns one example's masses into changes of w; returns <μ, Δ>, its entropy, and how far μ is from the local
@@ -209,7 +232,11 @@ double GapEvaluator::hinge_sum(std::span<const double> weights) {
                                           CompensatedSum sum;
                                           for (std::size_t m = begin; m < end; ++m) {
                                             const FactorGraph g = data_[m];
-                                            worker.potentials.fill(data_, g, weights.data(), version_);
+                                            if (space_ != nullptr) {
+                                              space_->fill(g, weights, version_, worker.potentials);
+                                            } else {
+                                              worker.potentials.fill(data_, g, weights.data(), version_);
+                                            }
                                             const double truth = worker.potentials.score(g, g.labels());
                                             worker.potentials.add_loss(g, objective_.loss_scale(g));
                                             sum.add(oracle_->bound(g, worker.potentials, worker.scratch));
@@ -221,6 +248,7 @@ double GapEvaluator::hinge_sum(std::span<const double> weights) {
 }
 
 double GapEvaluator::squared_norm(std::span<const double> weights) {
+  if (space_ != nullptr) return space_->squared_norm(arena_, weights);
   return ordered_reduce<CompensatedSum>(arena_, weights.size(), cell_grain,
                                         [&](std::size_t begin, std::size_t end, int) {
                                           CompensatedSum sum;

@@ -56,28 +56,60 @@ std::vector<std::string> row_names(const TemplateSet& templates, const Template&
   return names;
 }
 
-// f(template, row name, input name, weight) for each weight that is asked for.
+// Where a template's numbers are: a weight per row and input, or a coefficient per row and support input.
+struct Numbers {
+  const double* first;
+  std::uint64_t count, stride;  // of inputs
+  bool support;
+  double operator()(std::uint32_t row, std::uint64_t d) const { return first[d * stride + row]; }
+};
+
+Numbers numbers_of(const Model& model, std::uint32_t index) {
+  const Template& t = model.templates[index];
+  if (model.kernel)
+    for (const KernelExpansion::Group& group : model.kernel->groups) {
+      std::uint64_t rows = 0, before = 0;
+      bool found = false;
+      for (const std::uint32_t other : group.templates) {
+        if (other == index) {
+          found = true;
+          before = rows;
+        }
+        rows += model.templates[other].rows;
+      }
+      if (found) return {group.coefficient.data() + before, group.support(), rows, true};
+    }
+  return {model.weights.data() + t.offset, t.inputs, t.stride, false};
+}
+
+// f(template, row name, input name, weight) for each weight that is asked for; kernel expansions give the
+// coefficients of their support inputs, named by number.
 template <class F>
 void for_each_weight_named(const Model& model, const DumpOptions& options, F&& f) {
   std::vector<std::uint64_t> order;
-  for (std::size_t index = 0; index < model.templates.size(); ++index) {
+  for (std::uint32_t index = 0; index < model.templates.size(); ++index) {
     const Template& t = model.templates[index];
     const auto rows = row_names(model.templates, t);
+    const Numbers numbers = numbers_of(model, index);
+    const auto input_name = [&](std::uint64_t d) {
+      if (numbers.support) return fmt::format("support{}", d);
+      return t.input_names.empty() ? fmt::format("{}", d) : t.input_names[d];
+    };
     const auto emit = [&](std::uint32_t row, std::uint64_t d) {
-      const double w = model.weight(index, row, d);
+      const double w = numbers(row, d);
       if (options.nonzero && w == 0) return;
-      f(t, rows[row], t.input_names.empty() ? fmt::format("{}", d) : t.input_names[d], w);
+      f(t, rows[row], input_name(d), w);
     };
     for (std::uint32_t row = 0; row < t.rows; ++row) {
       if (options.top == 0) {
-        for (std::uint64_t d = 0; d < t.inputs; ++d) emit(row, d);
+        for (std::uint64_t d = 0; d < numbers.count; ++d) emit(row, d);
         continue;
       }
-      order.resize(t.inputs);
+      order.resize(numbers.count);
       std::iota(order.begin(), order.end(), std::uint64_t{0});
-      const auto kept = order.begin() + static_cast<std::ptrdiff_t>(std::min(options.top, t.inputs));
+      const auto kept = order.begin() + static_cast<std::ptrdiff_t>(std::min(options.top, numbers.count));
       std::partial_sort(order.begin(), kept, order.end(), [&](std::uint64_t a, std::uint64_t b) {
-        const double wa = std::abs(model.weight(index, row, a)), wb = std::abs(model.weight(index, row, b));
+        const double wa = std::abs(numbers(row, a)), wb = std::abs(numbers(row, b));
         return wa != wb ? wa > wb : a < b;
       });
       std::for_each(order.begin(), kept, [&](std::uint64_t d) { emit(row, d); });
@@ -110,6 +142,17 @@ void dump_json(const Model& model, const DumpOptions& options,
   head["format"] = model.read.format;
   head["train_folds"] = model.read.train_folds;
   head["dimension"] = model.templates.dimension();
+  if (model.kernel) {
+    Json kernels = Json::array();
+    for (const KernelExpansion::Group& group : model.kernel->groups)
+      kernels.push_back({{"kernel", choice_of(kernel_choices, group.function.kind)},
+                         {"width", group.function.width},
+                         {"offset", group.function.offset},
+                         {"degree", group.function.degree},
+                         {"inputs", group.inputs},
+                         {"support", group.support()}});
+    head["kernels"] = std::move(kernels);
+  }
   head["certificate"] = model.certificate.has_value();
   head["provenance"] =
       model.provenance.empty() ? Json(nullptr) : Json::parse(model.provenance, nullptr, false);

@@ -1,11 +1,15 @@
 // Labels, marginals and k best of a model, in parallel over examples, or within one that is large.
 #include "margrave/predict.hpp"
 
+#include <memory>
+#include <utility>
+
 #include "inference/oracle.hpp"
 #include "inference/potentials.hpp"
 #include "inference/relaxed.hpp"
 #include "margrave/error.hpp"
 #include "parallel/arena.hpp"
+#include "state/kernel_scorer.hpp"
 
 namespace margrave {
 namespace {
@@ -16,6 +20,24 @@ struct Worker {
   Potentials potentials;
   Scratch scratch;
   std::vector<double> marginals;
+  KernelScorer::Scratch kernel;
+};
+
+// Scores of any example of the data: of weights, of kernels where the model has them.
+class Scorer {
+ public:
+  Scorer(const Model& model, const Dataset& data) : model_(model), data_(data) {
+    if (model.kernel) kernel_ = std::make_unique<KernelScorer>(model.templates, *model.kernel);
+  }
+  void fill(const FactorGraph& graph, Potentials& potentials, KernelScorer::Scratch& scratch) const {
+    potentials.fill(data_, graph, model_.weights.data(), 1);
+    if (kernel_) kernel_->fill_nodes(data_, graph, potentials, scratch);
+  }
+
+ private:
+  const Model& model_;
+  const Dataset& data_;
+  std::unique_ptr<KernelScorer> kernel_;
 };
 
 void keep(const Answer& answer, std::vector<std::uint32_t> labels, Prediction& out) {
@@ -26,10 +48,9 @@ void keep(const Answer& answer, std::vector<std::uint32_t> labels, Prediction& o
       out.proven ? static_cast<std::uint32_t>(out.best.front().labels.size()) : answer.persistent;
 }
 
-void predict_one(const Model& model, const Dataset& data, std::size_t m, const Oracle& oracle,
+void predict_one(const Model& model, const Scorer& scorer, const FactorGraph& graph, const Oracle& oracle,
                  const PredictOptions& options, Worker& worker, Prediction& out) {
-  const FactorGraph graph = data[m];
-  worker.potentials.fill(data, graph, model.weights.data(), 1);
+  scorer.fill(graph, worker.potentials, worker.kernel);
   if (options.nbest > 1) {
     for (ScoredLabelling& found : oracle.k_best(graph, worker.potentials, worker.scratch, options.nbest))
       out.best.push_back({found.score, std::move(found.labels)});
@@ -54,14 +75,15 @@ void predict_one(const Model& model, const Dataset& data, std::size_t m, const O
 }
 
 // Graphs that are work enough for all threads, one at a time.
-void predict_large(const Model& model, const Dataset& data, const std::vector<std::size_t>& examples,
+void predict_large(const Scorer& scorer, const Dataset& data, const std::vector<std::size_t>& examples,
                    const Oracle& oracle, Arena& arena, std::vector<Prediction>& predictions) {
   if (examples.empty()) return;
   Potentials potentials;
+  KernelScorer::Scratch kernel;
   std::vector<Scratch> workers(static_cast<std::size_t>(arena.threads()));
   for (const std::size_t m : examples) {
     const FactorGraph graph = data[m];
-    potentials.fill(data, graph, model.weights.data(), 1);
+    scorer.fill(graph, potentials, kernel);
     std::vector<std::uint32_t> labels(graph.variables());
     const Answer answer = oracle.solve_large(graph, potentials, arena, workers, labels);
     keep(answer, std::move(labels), predictions[m]);
@@ -94,6 +116,7 @@ std::vector<Prediction> predict(const Model& model, const Dataset& data, const P
   std::vector<Prediction> predictions(data.size());
   if (data.size() == 0) return predictions;
   const auto oracle = make_oracle(data, options);
+  const Scorer scorer(model, data);
   Arena arena(options.threads);
   std::vector<Worker> workers(static_cast<std::size_t>(arena.threads()));
   std::vector<std::size_t> large;
@@ -102,10 +125,10 @@ std::vector<Prediction> predict(const Model& model, const Dataset& data, const P
   arena.for_each_block(data.size(), examples_per_block, [&](std::size_t begin, std::size_t end, int worker) {
     for (std::size_t m = begin; m < end; ++m)
       if (!oracle->large(data[m]))
-        predict_one(model, data, m, *oracle, options, workers[static_cast<std::size_t>(worker)],
+        predict_one(model, scorer, data[m], *oracle, options, workers[static_cast<std::size_t>(worker)],
                     predictions[m]);
   });
-  predict_large(model, data, large, *oracle, arena, predictions);
+  predict_large(scorer, data, large, *oracle, arena, predictions);
   return predictions;
 }
 

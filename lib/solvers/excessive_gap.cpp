@@ -71,7 +71,7 @@ constexpr double least_guess = 1e-9;  // of L
 class ExcessiveGap final : public Solver {
  public:
   ExcessiveGap(const Problem& problem, std::string_view name, bool adaptive,
-               std::unique_ptr<WeightSpace> space)
+               std::shared_ptr<WeightSpace> space)
       : problem_(problem),
         name_(name),
         adaptive_(adaptive),
@@ -191,6 +191,7 @@ class ExcessiveGap final : public Solver {
   // overflow.
   void require_primal(const ByteReader& in) const {
     const double norm = space_->squared_norm(problem_.arena, primal_);
+    if (!space_->holds(problem_.arena, primal_)) in.fail("holds weights that are not those of the data");
     if (!(norm <= 1.001 * constant_ / problem_.objective.lambda))
       in.fail("holds weights that are no mean of feature differences");
   }
@@ -405,7 +406,7 @@ class ExcessiveGap final : public Solver {
   Problem problem_;
   std::string_view name_;
   bool adaptive_;
-  std::unique_ptr<WeightSpace> space_;
+  std::shared_ptr<WeightSpace> space_;
   double constant_;   // L of the paper
   double guess_;      // of L, where adaptive
   double range_ = 0;  // R, the largest d
@@ -433,7 +434,7 @@ class ExcessiveGap final : public Solver {
 }  // namespace
 
 std::unique_ptr<Solver> make_excessive_gap(const Problem& problem, std::string_view name, bool adaptive,
-                                           std::unique_ptr<WeightSpace> space) {
+                                           std::shared_ptr<WeightSpace> space) {
   if (problem.oracle == nullptr || !problem.oracle->exact())
     throw UsageError("solver '" + std::string(name) +
                      "' needs exact marginals, and no exact oracle fits these graphs; --solver idal needs "

@@ -12,6 +12,6 @@ namespace margrave {
 
 // `adaptive`: the smoothness constant is found; else it is the paper's.
 std::unique_ptr<Solver> make_excessive_gap(const Problem& problem, std::string_view name, bool adaptive,
-                                           std::unique_ptr<WeightSpace> space);
+                                           std::shared_ptr<WeightSpace> space);
 
 }  // namespace margrave

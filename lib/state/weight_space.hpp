@@ -31,6 +31,8 @@ class WeightSpace {
   virtual double squared_norm(Arena& arena, std::span<const double> w) const = 0;
   // |x|² of an input of the template's cliques (not per_state), as this space sees it.
   virtual double input_norm(std::uint32_t template_index, std::uint32_t input) const = 0;
+  // Whether numbers that were read from a file are a point of the space, but for rounding.
+  virtual bool holds(Arena& /*arena*/, std::span<const double> /*w*/) const { return true; }
   virtual std::uint64_t bytes() const = 0;
 };
 

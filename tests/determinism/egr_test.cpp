@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "determinism/runs.hpp"
 #include "margrave/train.hpp"
@@ -56,10 +57,20 @@ TEST(EgrCheckpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
   }
 }
 
+TEST(EgrKernelCheckpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
+  const Dataset data = many_chains();
+  for (const OptionSet& set : egr_kernel_option_sets()) {
+    SCOPED_TRACE(set.name);
+    expect_bits_after_interruptions(data, few_epochs(set.options), {1U, 3U, 16U, 31U}, 3);
+  }
+}
+
 TEST(EgrCheckpoint, DamagedFilesAreRefused) {
   TrainOptions options;
-  options.solver = EgrOptions{};
-  expect_damage_is_refused(many_chains(), options);
+  for (const SolverOptions& solver : std::vector<SolverOptions>{EgrOptions{}, EgrKernelOptions{}}) {
+    options.solver = solver;
+    expect_damage_is_refused(many_chains(), options);
+  }
 }
 
 TEST(EgrCheckpoint, AWarmStartAtAnotherLambdaReachesTheSameOptimumSooner) {
