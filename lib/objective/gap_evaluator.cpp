@@ -35,12 +35,13 @@ std::size_t wave_length(const Dataset& data, std::size_t first) {
 }  // namespace
 
 GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, const Oracle* oracle,
-                           Arena& arena, Entropy entropy)
+                           Arena& arena, Entropy entropy, WeightSpace* space)
     : data_(data),
       objective_(objective),
       oracle_(oracle),
       arena_(arena),
       entropy_(entropy),
+      space_(space),
       forests_(all_forests(data)),
       accumulator_(data.templates()),
       rounded_accumulator_(data.templates()),
@@ -112,7 +113,7 @@ double GapEvaluator::regularizer(std::span<const double> weights) {
 
 // w(μ) = (1/(λM)) Σ_m Σ_α Σ_y μ_α(y) ψ_α(y), with Σ_y μ_α(y) ψ_α(y) = φ_α(y*) − Σ_y μ_α(y) φ_α(y).
 GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<double> weights) {
-  if (point.dense()) return rebuild_dense(point, weights);
+  if (point.dense() || space_ != nullptr) return rebuild_dense(point, weights);
   accumulator_.clear(arena_);
   CompensatedSum loss, entropy;
   Rebuilt result;
@@ -144,29 +145,31 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
 }
 
 GapEvaluator::Rebuilt GapEvaluator::rebuild_dense(const DualPoint& point, std::span<double> weights) {
-  if (!sums_) sums_ = std::make_unique<FeatureSums>(data_);
   std::vector<Rebuilt> parts(data_.size());
-  sums_->sum(
-      arena_,
-      [&](std::size_t m, int index, double* cells) {
-        Worker& worker = workers_[static_cast<std::size_t>(index)];
-        const FactorGraph g = data_[m];
-        const Topology& top = g.topology();
-        worker.masses.clear();
-        point.masses(m, worker.masses);
-        parts[m] = add_block(m, worker.masses, nullptr, worker);
-        std::fill_n(cells, top.cells(), 0.0);
-        if (parts[m].infeasibility == std::numeric_limits<double>::infinity()) return;
-        for (const Mass& e : worker.masses) cells[top.clique_offset[e.clique] + e.joint] = e.mass;
-        if (objective_.gamma > 0) {
-          worker.zeros.resize(std::max<std::size_t>(worker.zeros.size(), top.cells()));
-          parts[m].entropy = labelling_entropy(top, cells, worker.zeros.data(), 0).value;
-        }
-        for (std::size_t i = 0; i < top.cells(); ++i) cells[i] = -cells[i];
-        for (std::size_t a = 0; a < top.cliques(); ++a)
-          cells[top.clique_offset[a] + joint_state(top, a, g.labels())] += 1;
-      },
-      weights);
+  const auto residuals = [&](std::size_t m, int index, double* cells) {
+    Worker& worker = workers_[static_cast<std::size_t>(index)];
+    const FactorGraph g = data_[m];
+    const Topology& top = g.topology();
+    worker.masses.clear();
+    point.masses(m, worker.masses);
+    parts[m] = add_block(m, worker.masses, nullptr, worker);
+    std::fill_n(cells, top.cells(), 0.0);
+    if (parts[m].infeasibility == std::numeric_limits<double>::infinity()) return;
+    for (const Mass& e : worker.masses) cells[top.clique_offset[e.clique] + e.joint] = e.mass;
+    if (objective_.gamma > 0) {
+      worker.zeros.resize(std::max<std::size_t>(worker.zeros.size(), top.cells()));
+      parts[m].entropy = labelling_entropy(top, cells, worker.zeros.data(), 0).value;
+    }
+    for (std::size_t i = 0; i < top.cells(); ++i) cells[i] = -cells[i];
+    for (std::size_t a = 0; a < top.cliques(); ++a)
+      cells[top.clique_offset[a] + joint_state(top, a, g.labels())] += 1;
+  };
+  if (space_ != nullptr) {
+    space_->sum(arena_, residuals, weights);
+  } else {
+    if (!sums_) sums_ = std::make_unique<FeatureSums>(data_);
+    sums_->sum(arena_, residuals, weights);
+  }
   kernels().scale(weights.data(), weights.size(), objective_.weight_scale());
   CompensatedSum loss, entropy;
   Rebuilt result;
@@ -248,7 +251,11 @@ double GapEvaluator::hinge_sum(std::span<const double> weights) {
                                           CompensatedSum sum;
                                           for (std::size_t m = begin; m < end; ++m) {
                                             const FactorGraph g = data_[m];
-                                            worker.potentials.fill(data_, g, weights.data(), version_);
+                                            if (space_ != nullptr) {
+                                              space_->fill(g, weights, version_, worker.potentials);
+                                            } else {
+                                              worker.potentials.fill(data_, g, weights.data(), version_);
+                                            }
                                             const double truth = worker.potentials.score(g, g.labels());
                                             worker.potentials.add_loss(g, objective_.loss_scale(g));
                                             sum.add(oracle_->bound(g, worker.potentials, worker.scratch));
@@ -260,6 +267,7 @@ double GapEvaluator::hinge_sum(std::span<const double> weights) {
 }
 
 double GapEvaluator::squared_norm(std::span<const double> weights) {
+  if (space_ != nullptr) return space_->squared_norm(arena_, weights);
   return ordered_reduce<CompensatedSum>(arena_, weights.size(), cell_grain,
                                         [&](std::size_t begin, std::size_t end, int) {
                                           CompensatedSum sum;

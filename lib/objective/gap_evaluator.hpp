@@ -32,6 +32,7 @@
 #include "objective/objective.hpp"
 #include "objective/smooth_risk.hpp"
 #include "parallel/arena.hpp"
+#include "state/weight_space.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
@@ -55,12 +56,13 @@ struct RelaxedBounds {
 
 class GapEvaluator {
  public:
-  // Without an oracle only local points can be evaluated.
+  // Without an oracle only local points can be evaluated. With a space, weights are points of it, and dual
+  // points are evaluated there: the hinge with l2 only.
   GapEvaluator(const Dataset& data, const Objective& objective, const Oracle* oracle, Arena& arena,
-               Entropy entropy = Entropy::gini);
+               Entropy entropy = Entropy::gini, WeightSpace* space = nullptr);
 
-  // Rebuilds w from the dual point into `weights`
-  // (data.templates().storage() long) and evaluates both bounds there.
+  // Rebuilds w from the dual point into `weights` (data.templates().storage() long, or as long as the space's
+  // points) and evaluates both bounds there.
   Bounds evaluate(const DualPoint& point, std::span<double> weights);
   RelaxedBounds evaluate(const LocalPoint& point, std::span<double> weights);
   // Only rebuilds w: no oracle calls.
@@ -126,6 +128,7 @@ class GapEvaluator {
   const Oracle* oracle_;
   Arena& arena_;
   CliqueEntropy entropy_;
+  WeightSpace* space_;                      // nullptr: the weights of the templates
   bool forests_;                            // the local polytope is all there is
   std::vector<MessagePlan> message_plans_;  // per topology
   WeightAccumulator accumulator_;

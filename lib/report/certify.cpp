@@ -30,18 +30,6 @@ namespace margrave {
 namespace {
 
 constexpr std::size_t examples_per_block = 16;
-// Parts of P and of the scores behind it: far above what rounding makes of them, far below what a mistake
-// does.
-constexpr double rounding_of_result = 1e-10, rounding_of_scores = 1e-13;
-
-template <class Labels>
-double hamming(const Model& model, const FactorGraph& graph, const Labels& labels) {
-  CompensatedSum sum;
-  for (std::size_t i = 0; i < graph.variables(); ++i)
-    if (static_cast<std::int64_t>(labels[i]) != graph.label(i)) sum.add(graph.loss(i));
-  return sum.value() * loss_scale(model, graph);
-}
-
 // Labellings of example m, checked: as many states as variables, each in range.
 std::span<const std::uint32_t> labelling(const Labellings& certificate, std::size_t atom,
                                          const FactorGraph& graph) {
@@ -177,6 +165,7 @@ CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
   if (!data.fully_labelled())
     throw InputError({}, "some variables have no label; the objective needs them all");
   if (of_labellings) return certify_smooth(model, data, threads);
+  if (model.kernel) return certify_kernel(model, data, threads);
   CertifiedBounds bounds;
   if (model.certificate) {
     if (model.certificate->fingerprint != data.fingerprint())

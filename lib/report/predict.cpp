@@ -2,6 +2,8 @@
 #include "margrave/predict.hpp"
 
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "inference/oracle.hpp"
 #include "inference/potentials.hpp"
@@ -9,6 +11,7 @@
 #include "margrave/error.hpp"
 #include "parallel/arena.hpp"
 #include "report/restrictions.hpp"
+#include "state/kernel_scorer.hpp"
 
 namespace margrave {
 namespace {
@@ -19,6 +22,24 @@ struct Worker {
   Potentials filled, separate;
   Scratch scratch;
   std::vector<double> marginals;
+  KernelScorer::Scratch kernel;
+};
+
+// Scores of any example of the data: of weights, of kernels where the model has them.
+class Scorer {
+ public:
+  Scorer(const Model& model, const Dataset& data) : model_(model), data_(data) {
+    if (model.kernel) kernel_ = std::make_unique<KernelScorer>(model.templates, *model.kernel);
+  }
+  void fill(const FactorGraph& graph, Potentials& potentials, KernelScorer::Scratch& scratch) const {
+    potentials.fill(data_, graph, model_.weights.data(), 1);
+    if (kernel_) kernel_->fill_nodes(data_, graph, potentials, scratch);
+  }
+
+ private:
+  const Model& model_;
+  const Dataset& data_;
+  std::unique_ptr<KernelScorer> kernel_;
 };
 
 // What all examples of one call share.
@@ -28,11 +49,12 @@ struct Call {
   const PredictOptions& options;
   const Oracle& oracle;
   const Restrictions& restrictions;
+  const Scorer& scorer;
 };
 
 // The example's scores, with what is ruled out.
 Potentials& scores(const Call& call, const FactorGraph& graph, Worker& worker) {
-  worker.filled.fill(call.data, graph, call.model.weights.data(), 1);
+  call.scorer.fill(graph, worker.filled, worker.kernel);
   Potentials* used = &worker.filled;
   if (call.restrictions.separate_tables()) {
     separate_tables(call.data, graph, worker.filled, worker.separate);
@@ -146,7 +168,8 @@ std::vector<Prediction> predict(const Model& model, const Dataset& data, const P
   if (data.size() == 0) return predictions;
   const Restrictions restrictions(data, options);
   const auto oracle = make_oracle(data, options);
-  const Call call{model, data, options, *oracle, restrictions};
+  const Scorer scorer(model, data);
+  const Call call{model, data, options, *oracle, restrictions, scorer};
   Arena arena(options.threads);
   std::vector<Worker> workers(static_cast<std::size_t>(arena.threads()));
   std::vector<std::size_t> large;

@@ -104,7 +104,8 @@ Dataset chains() {
 void use_changed_models(const Model& good, const Dataset& data, int times) {
   constexpr std::string_view names[] = {"settings",    "templates",          "weights",
                                         "weights.set", "weights.value",      "provenance",
-                                        "certificate", "certificate.weight", "certificate.marginals"};
+                                        "certificate", "certificate.weight", "certificate.marginals",
+                                        "kernel"};
   const ScratchFolder folder;
   save_model(good, folder.file("good"));
   int used = 0;
@@ -155,6 +156,15 @@ TEST(HostileFiles, ModelsOfMarginalsAreRefusedOrUsed) {
       options.gamma = gamma;
       use_changed_models(train(data, options).model, data, 500);
     }
+}
+
+TEST(HostileFiles, ModelsWithKernelsAreRefusedOrUsed) {
+  const Dataset data = chains();
+  TrainOptions options = short_run();
+  for (const Kernel kernel : {Kernel::polynomial, Kernel::rbf}) {
+    options.solver = EgrKernelOptions{.kernel = kernel};
+    use_changed_models(train(data, options).model, data, 400);
+  }
 }
 
 // Behind deflation single changed bytes rarely pass: here the numbers themselves are changed.
@@ -221,7 +231,8 @@ TEST(HostileFiles, CheckpointsOfEverySolverAreRefusedOrContinued) {
            BcfwOptions{.steps = Steps::plain, .representation = Representation::marginals}, NSlackOptions{},
            OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{},
            ExponentiatedGradientOptions{}, ExponentiatedGradientOptions{.updates = Updates::batch},
-           ExtragradientOptions{}, SmoOptions{}}) {
+           ExtragradientOptions{}, SmoOptions{}, EgrOptions{}, EgrOptions{.adaptive = false},
+           EgrKernelOptions{}}) {
     SCOPED_TRACE(solver.index());
     TrainOptions options = short_run();
     options.solver = solver;

@@ -184,6 +184,18 @@ inline std::vector<OptionSet> marginal_option_sets() {
   return sets;
 }
 
+// The constant that is found, and the paper's.
+inline std::vector<OptionSet> egr_option_sets() {
+  return {option_set("adaptive", EgrOptions{}), option_set("paper", EgrOptions{.adaptive = false})};
+}
+
+inline std::vector<OptionSet> egr_kernel_option_sets() {
+  return {option_set("rbf", EgrKernelOptions{}),
+          option_set("polynomial, no cache",
+                     EgrKernelOptions{.kernel = Kernel::polynomial, .cache_megabytes = 0}),
+          option_set("linear, paper", EgrKernelOptions{.kernel = Kernel::linear, .adaptive = false})};
+}
+
 // Those that reach the optimum of the LP-relaxed problem itself.
 inline std::vector<OptionSet> multiplier_option_sets() {
   std::vector<OptionSet> sets = clique_option_sets<IdalOptions>();
