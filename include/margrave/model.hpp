@@ -40,10 +40,44 @@ struct Certificate {
   std::variant<Labellings, CliqueMarginals> point;
 };
 
+/// k(x, x') of two input vectors, from their inner product and their squared lengths.
+struct KernelFunction {
+  Kernel kind = Kernel::linear;
+  double width = 0;   ///< rbf: exp(−width·|x − x'|²)
+  double offset = 0;  ///< polynomial: (<x, x'> + offset)^degree
+  std::uint32_t degree = 1;
+
+  double operator()(double product, double squared_length, double other_squared_length) const;
+};
+
+/// Weights of variables in the space of a kernel: w_t(row) = Σ_s coefficient(s, t, row)·φ(x_s) over support
+/// inputs x_s. The weights of factors stay what they are.
+struct KernelExpansion {
+  /// Variable templates whose inputs have one length share a kernel and its support.
+  struct Group {
+    KernelFunction function;
+    std::uint64_t inputs = 0;              ///< length of an input vector
+    std::vector<std::uint32_t> templates;  ///< increasing
+    std::vector<std::uint64_t> begin;      ///< support inputs + 1, into index and value
+    std::vector<std::uint32_t> index;      ///< strictly increasing for each input
+    std::vector<float> value;
+    std::vector<double> coefficient;  ///< per support input the rows of all templates, in order
+
+    std::size_t support() const { return begin.empty() ? 0 : begin.size() - 1; }
+    InputView input(std::size_t s) const {
+      return {InputKind::sparse, static_cast<std::uint32_t>(begin[s + 1] - begin[s]), index.data() + begin[s],
+              value.data() + begin[s]};
+    }
+  };
+  std::vector<Group> groups;
+};
+
 struct Model {
   TemplateSet templates;
-  std::vector<double> weights;  ///< templates.storage() long, padding zero
-  ReadOptions read;             ///< format resolved, never "auto"
+  /// templates.storage() long, padding zero; zero as well where `kernel` has the template's weights.
+  std::vector<double> weights;
+  std::optional<KernelExpansion> kernel;
+  ReadOptions read;  ///< format resolved, never "auto"
   double lambda = 0;
   Loss loss = Loss::hinge;
   double gamma = 0;
@@ -70,8 +104,10 @@ Model load_model(const std::string& path);
 void require_compatible(const Model& model, const TemplateSet& templates, const std::string& file = {});
 
 struct DumpOptions {
-  std::uint64_t top = 0;  ///< only the K largest |w| of each weight row, largest first; 0: all, in order
-  bool nonzero = false;   ///< leave zeros out
+  /// Only the K largest |w|, largest first: of each weight row of variables, of all rows together of factors,
+  /// whose pairs of states are written `a -> b`. 0: all, in order.
+  std::uint64_t top = 0;
+  bool nonzero = false;  ///< leave zeros out
 };
 /// One weight a line: template, states, input, value with 17 significant digits, separated by tabs. Pieces go
 /// to `sink` in order.

@@ -32,6 +32,7 @@
 #include "objective/objective.hpp"
 #include "objective/smooth_risk.hpp"
 #include "parallel/arena.hpp"
+#include "state/weight_space.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
@@ -55,12 +56,13 @@ struct RelaxedBounds {
 
 class GapEvaluator {
  public:
-  // Without an oracle only local points can be evaluated.
+  // Without an oracle only local points can be evaluated. With a space, weights are points of it, and dual
+  // points are evaluated there: the hinge with l2 only.
   GapEvaluator(const Dataset& data, const Objective& objective, const Oracle* oracle, Arena& arena,
-               Entropy entropy = Entropy::gini);
+               Entropy entropy = Entropy::gini, WeightSpace* space = nullptr);
 
-  // Rebuilds w from the dual point into `weights`
-  // (data.templates().storage() long) and evaluates both bounds there.
+  // Rebuilds w from the dual point into `weights` (data.templates().storage() long, or as long as the space's
+  // points) and evaluates both bounds there.
   Bounds evaluate(const DualPoint& point, std::span<double> weights);
   RelaxedBounds evaluate(const LocalPoint& point, std::span<double> weights);
   // Only rebuilds w: no oracle calls.
@@ -79,14 +81,16 @@ class GapEvaluator {
 
   std::uint64_t oracle_calls() const { return oracle_calls_; }
   std::uint64_t bytes() const {
-    return accumulator_.bytes() + rounded_accumulator_.bytes() + (smooth_ ? smooth_->bytes() : 0);
+    return accumulator_.bytes() + rounded_accumulator_.bytes() + (smooth_ ? smooth_->bytes() : 0) +
+           (sums_ ? sums_->bytes() : 0);
   }
 
  private:
   struct Worker {
     Potentials potentials;
     Scratch scratch;
-    std::vector<double> node_mass, factor_mass;
+    std::vector<double> node_mass, factor_mass, zeros;
+    std::vector<Mass> masses;
     LocalExample local;
     Buffer<double> table;
   };
@@ -96,7 +100,9 @@ class GapEvaluator {
     double infeasibility = 0;
   };
   Rebuilt rebuild(const DualPoint& point, std::span<double> weights);
-  Rebuilt add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>& changes,
+  Rebuilt rebuild_dense(const DualPoint& point, std::span<double> weights);
+  // `changes` may be nullptr: only what is returned is wanted then.
+  Rebuilt add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>* changes,
                     Worker& worker) const;
   double hinge_sum(std::span<const double> weights);
   // The mean of H_m, whichever it is.
@@ -122,6 +128,7 @@ class GapEvaluator {
   const Oracle* oracle_;
   Arena& arena_;
   CliqueEntropy entropy_;
+  WeightSpace* space_;                      // nullptr: the weights of the templates
   bool forests_;                            // the local polytope is all there is
   std::vector<MessagePlan> message_plans_;  // per topology
   WeightAccumulator accumulator_;
@@ -129,6 +136,7 @@ class GapEvaluator {
   std::vector<double> rounded_weights_;
   std::vector<Worker> workers_;
   std::unique_ptr<SmoothRisk> smooth_;  // smooth losses over an exact oracle only
+  std::unique_ptr<FeatureSums> sums_;   // dense points only
   std::vector<double> gradient_;
   std::uint64_t oracle_calls_ = 0;
   std::uint64_t version_ = 0;

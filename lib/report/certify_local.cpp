@@ -193,7 +193,7 @@ double round_example(const Topology& top, const Numbers& mu, Numbers& rounded) {
 }
 
 // w += scale · Σ_α [ φ_α(y*) − Σ_y μ_α(y) φ_α(y) ]
-void add_weights(const Dataset& data, const FactorGraph& graph, const Numbers& mu, double scale,
+void add_weights(const Dataset& data, const FactorGraph& graph, std::span<const double> mu, double scale,
                  std::vector<CompensatedSum>& w) {
   const Topology& top = graph.topology();
   for (std::size_t a = 0; a < top.cliques(); ++a) {
@@ -300,26 +300,37 @@ void add_bound(const Model& model, const Dataset& data, const FactorGraph& graph
 
 }  // namespace
 
-RebuiltDual rebuild_marginals(const Model& model, const CliqueMarginals& point, const Dataset& data) {
+double for_each_rounded(
+    const CliqueMarginals& point, const Dataset& data,
+    const std::function<void(std::size_t, std::span<const double>, std::span<const double>)>& visit) {
   const auto misfit = [] {
     throw InputError({}, "the model's certificate holds marginals that do not fit this data");
   };
   if (point.cell_begin.size() != data.size() + 1 || point.message_begin.size() != data.size() + 1) misfit();
-  const auto examples = static_cast<double>(data.size());
-  const double scale = 1.0 / (model.lambda * examples);
-  std::vector<CompensatedSum> w(model.weights.size()), rounded_w(model.weights.size());
-  CompensatedSum value;
-  RebuiltDual result;
+  double infeasibility = 0;
   Numbers mu, rounded;
   for (std::size_t m = 0; m < data.size(); ++m) {
-    const FactorGraph graph = data[m];
-    const Topology& top = graph.topology();
+    const Topology& top = data[m].topology();
     const std::uint64_t messages = point.message_begin[m + 1] - point.message_begin[m];
     if (point.cell_begin[m + 1] - point.cell_begin[m] != top.cells() ||
         (messages != 0 && messages != top.message_cells()))
       misfit();
     const double off = normalise(top, {point.mu.data() + point.cell_begin[m], top.cells()}, m, mu);
-    result.infeasibility = std::max({result.infeasibility, off, round_example(top, mu, rounded)});
+    infeasibility = std::max({infeasibility, off, round_example(top, mu, rounded)});
+    visit(m, mu, rounded);
+  }
+  return infeasibility;
+}
+
+RebuiltDual rebuild_marginals(const Model& model, const CliqueMarginals& point, const Dataset& data) {
+  const auto examples = static_cast<double>(data.size());
+  const double scale = 1.0 / (model.lambda * examples);
+  std::vector<CompensatedSum> w(model.weights.size()), rounded_w(model.weights.size());
+  CompensatedSum value;
+  RebuiltDual result;
+  const auto add = [&](std::size_t m, std::span<const double> mu, std::span<const double> rounded) {
+    const FactorGraph graph = data[m];
+    const Topology& top = graph.topology();
     add_weights(data, graph, mu, scale, w);
     add_weights(data, graph, rounded, scale, rounded_w);
     for (std::size_t i = 0; i < top.variables(); ++i)
@@ -327,7 +338,8 @@ RebuiltDual rebuild_marginals(const Model& model, const CliqueMarginals& point, 
                 (1 - rounded[top.clique_offset[i] + static_cast<std::size_t>(graph.label(i))]));
     for (std::size_t a = 0; model.gamma > 0 && a < top.cliques(); ++a)
       value.add(model.gamma * EntropyOf{top, a, model.entropy}.value(rounded.data() + top.clique_offset[a]));
-  }
+  };
+  result.infeasibility = for_each_rounded(point, data, add);
   result.weights = values_of(w);
   result.dual = value.value() / examples - model.lambda / 2 * squared_norm(values_of(rounded_w));
   return result;

@@ -4,6 +4,7 @@
 //   templates     names, states, inputs, weight rows
 //   weights       all stored weights; or, where at most a quarter is not zero,
 //   weights.set   one bit per stored weight, and weights.value those whose bit is set
+//   kernel        kernel expansions of variables' weights, where there are any (kernel_codec.hpp)
 //   provenance    JSON text
 //   certificate, certificate.weight   the dual point, where it is one of labellings,
 //   certificate.marginals             or of marginals (see certificate_codec.hpp)
@@ -25,6 +26,7 @@
 #include "margrave/error.hpp"
 #include "margrave/model.hpp"
 #include "report/certificate_codec.hpp"
+#include "report/kernel_codec.hpp"
 #include "report/shallow_json.hpp"
 
 namespace margrave {
@@ -133,6 +135,11 @@ void save_model(const Model& model, const std::string& path) {
   } else {
     file.add_array("weights", model.weights.data(), model.weights.size());
   }
+  ByteWriter kernel;
+  if (model.kernel) {
+    put_kernel(kernel, *model.kernel, model.templates);
+    file.add("kernel", kernel.bytes());
+  }
   file.add_array("provenance", model.provenance.data(), model.provenance.size());
 
   std::vector<std::byte> packed;
@@ -159,6 +166,10 @@ Model load_model(const std::string& path) {
     model.templates = read_templates(ByteReader(file->section("templates"), path), path);
     model.weights = get_weights(*file, model.templates.storage());
     check_weights(model, path);
+    if (const auto kernel = file->find("kernel")) {
+      ByteReader bytes(*kernel, path);
+      model.kernel = get_kernel(bytes, model.templates);
+    }
     const auto text = file->array<char>("provenance");
     model.provenance.assign(text.begin(), text.end());
     if (!model.provenance.empty() && parse_shallow(model.provenance).is_discarded())

@@ -16,6 +16,7 @@ namespace margrave {
 
 inline constexpr std::string_view loss_choices = "hinge|log";
 inline constexpr std::string_view entropy_choices = "gini|otrw|shannon";
+inline constexpr std::string_view kernel_choices = "linear|polynomial|rbf";
 inline constexpr std::string_view hamming_choices = "normalized|sum";
 inline constexpr std::string_view rescaling_choices = "margin|slack";
 inline constexpr std::string_view regularizer_choices = "l2|l1";

@@ -18,6 +18,7 @@
 #include "report/stored_messages.hpp"
 #include "solvers/run.hpp"
 #include "solvers/solver.hpp"
+#include "state/kernel_space.hpp"
 
 namespace margrave {
 
@@ -32,6 +33,7 @@ std::uint64_t peak_memory() {
 // One line per solver; the compiler misses what is not here.
 struct SolverMaker {
   const Problem& problem;
+  const std::shared_ptr<KernelSpace>& kernel;
   std::unique_ptr<Solver> operator()(const BcfwOptions& options) const { return make_bcfw(problem, options); }
   std::unique_ptr<Solver> operator()(const NSlackOptions& options) const {
     return make_n_slack(problem, options);
@@ -54,6 +56,13 @@ struct SolverMaker {
   std::unique_ptr<Solver> operator()(const OneSlackOptions& options) const {
     return make_one_slack(problem, options);
   }
+  std::unique_ptr<Solver> operator()(const SdcaOptions& options) const { return make_sdca(problem, options); }
+  std::unique_ptr<Solver> operator()(const LbfgsOptions& options) const {
+    return make_lbfgs(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const OwlQnOptions& options) const {
+    return make_owl_qn(problem, options);
+  }
   std::unique_ptr<Solver> operator()(const ExponentiatedGradientOptions& options) const {
     return make_exponentiated_gradient(problem, options);
   }
@@ -61,9 +70,9 @@ struct SolverMaker {
     return make_extragradient(problem, options);
   }
   std::unique_ptr<Solver> operator()(const SmoOptions& options) const { return make_smo(problem, options); }
-  template <class Later>
-  std::unique_ptr<Solver> operator()(const Later& /*options*/) const {
-    throw UsageError("this solver is not there yet");
+  std::unique_ptr<Solver> operator()(const EgrOptions& options) const { return make_egr(problem, options); }
+  std::unique_ptr<Solver> operator()(const EgrKernelOptions& options) const {
+    return make_egr_kernel(problem, options, kernel);
   }
   std::unique_ptr<Solver> operator()(const AutoSolver& /*options*/) const {
     throw InternalError("no solver was chosen");
@@ -75,6 +84,11 @@ bool has_point(const Solver& solver) {
   return solver.dual_point() != nullptr || solver.local_point() != nullptr;
 }
 
+std::shared_ptr<KernelSpace> kernel_space(const Dataset& data, const SolverOptions& solver, Arena& arena) {
+  const auto* options = std::get_if<EgrKernelOptions>(&solver);
+  return options != nullptr ? std::make_shared<KernelSpace>(data, *options, arena) : nullptr;
+}
+
 void weights_of_point(const Solver& solver, GapEvaluator& evaluator, std::vector<double>& weights) {
   if (solver.local_point() != nullptr) {
     evaluator.weights_of(*solver.local_point(), weights);
@@ -83,11 +97,27 @@ void weights_of_point(const Solver& solver, GapEvaluator& evaluator, std::vector
   }
 }
 
+// Weights and those that are not zero; of kernel expansions, their coefficients.
+void count_weights(const Model& model, Report& report) {
+  const auto nonzero = [](const std::vector<double>& numbers) {
+    return static_cast<std::uint64_t>(
+        std::count_if(numbers.begin(), numbers.end(), [](double w) { return w != 0; }));
+  };
+  report.dimension = model.templates.dimension();
+  report.nonzero_weights = nonzero(model.weights);
+  if (!model.kernel) return;
+  for (const KernelExpansion::Group& group : model.kernel->groups) {
+    for (const std::uint32_t t : group.templates)
+      report.dimension -= model.templates[t].rows * model.templates[t].inputs;
+    report.dimension += group.coefficient.size();
+    report.nonzero_weights += nonzero(group.coefficient);
+  }
+}
+
 // The weights of a resumed run are those of its dual point, but for the rounding of many small steps; others
 // would spoil the steps until the next evaluation, or overflow.
-void require_own_weights(const std::string& file, const Dataset& data, const Solver& solver,
-                         GapEvaluator& evaluator) {
-  std::vector<double> expected(data.templates().storage());
+void require_own_weights(const std::string& file, const Solver& solver, GapEvaluator& evaluator) {
+  std::vector<double> expected(solver.weights().size());
   weights_of_point(solver, evaluator, expected);
   double largest = 0, distance = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -114,20 +144,21 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   const auto oracle = make_oracle(data, chosen);
   Arena arena(options.threads);
   const Problem problem{data, objective, oracle.get(), arena, options.mode, options.seed};
-  GapEvaluator evaluator(data, objective, oracle.get(), arena, entropy_of(options.solver));
-  const auto solver = std::visit(SolverMaker{problem}, options.solver);
+  const auto kernel = kernel_space(data, options.solver, arena);
+  GapEvaluator evaluator(data, objective, oracle.get(), arena, entropy_of(options.solver), kernel.get());
+  const auto solver = std::visit(SolverMaker{problem, kernel}, options.solver);
 
   RunProgress progress;
   if (!options.warm_start.empty()) warm_start_from(options.warm_start, data, options, *solver);
   // A run starts at the weights of its dual point, wherever that is.
   if (has_point(*solver)) {
-    std::vector<double> start(data.templates().storage());
+    std::vector<double> start(solver->weights().size());
     weights_of_point(*solver, evaluator, start);
     solver->adopt(start);
   }
   if (!options.resume.empty()) {
     progress = resume_checkpoint(options.resume, data, options, *solver);
-    if (has_point(*solver)) require_own_weights(options.resume, data, *solver, evaluator);
+    if (has_point(*solver)) require_own_weights(options.resume, *solver, evaluator);
   }
 
   std::function<void(const RunProgress&)> save;
@@ -154,12 +185,13 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   report.threads = arena.threads();
   report.memory_bytes = peak_memory();
   report.state_bytes = solver->bytes() + evaluator.bytes();
-  report.nonzero_weights = static_cast<std::uint64_t>(
-      std::count_if(outcome.weights.begin(), outcome.weights.end(), [](double w) { return w != 0; }));
-  report.dimension = data.templates().dimension();
 
   Model& model = result.model;
   model.templates = data.templates();
+  if (kernel) {
+    model.kernel = kernel->expansion(outcome.weights);
+    outcome.weights.resize(data.templates().storage());  // the explicit ones come first
+  }
   model.weights = std::move(outcome.weights);
   model.lambda = objective.lambda;
   model.loss = options.loss;
@@ -167,6 +199,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   if (objective.gamma > 0) model.entropy = entropy_of(options.solver);
   model.hamming = options.hamming;
   model.regularizer = options.regularizer;
+  count_weights(model, report);
   model.provenance = provenance_json(options, report, data);
   // After a numerical failure the weights are the last good ones, and the dual point is not theirs.
   if (options.certificate && report.status != Status::numerical_failure) {

@@ -44,6 +44,7 @@ constexpr std::size_t example_grain = 8;
 class AveragedPoint final : public DualPoint {
  public:
   explicit AveragedPoint(const Problem& problem) : data_(problem.data), store(problem.data) {}
+  bool dense() const override { return true; }
   void masses(std::size_t m, std::vector<Mass>& out) const override {
     append_marginals(data_[m].topology(), store[m], out);
   }

@@ -56,6 +56,7 @@ class GibbsState final : public DualPoint {
   // r = μ − e(y*), whose feature sum is −λM·w(μ).
   void residual(std::size_t m, double* cells) const;
 
+  bool dense() const override { return true; }
   void masses(std::size_t m, std::vector<Mass>& out) const override;
   std::uint64_t bytes() const;
   // Log-potentials alone: the rest follows from them, bit for bit.

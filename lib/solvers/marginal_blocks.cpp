@@ -59,6 +59,7 @@ class MarginalBlocks final : public DualBlocks {
     append_marginals(problem_.data[m].topology(), store_[m], out);
   }
 
+  bool dense() const override { return true; }
   bool has_cache() const override { return false; }
   void make_room(std::uint32_t) override {}
   void reserve_step(BlockStep& step) const override {

@@ -66,4 +66,16 @@ void restore_marginals(const Dataset& data, ByteReader& in, MarginalStore<double
   }
 }
 
+void MarginalPoint::start_uniform() {
+  for (std::size_t m = 0; m < store_.size(); ++m) {
+    const Topology& top = problem_.data[m].topology();
+    const auto mu = store_[m];
+    for (std::size_t a = 0; a < top.cliques(); ++a) {
+      const std::uint64_t states = top.clique_offset[a + 1] - top.clique_offset[a];
+      std::fill_n(mu.begin() + static_cast<std::ptrdiff_t>(top.clique_offset[a]), states,
+                  1 / static_cast<double>(states));
+    }
+  }
+}
+
 }  // namespace margrave

@@ -77,6 +77,7 @@ class PairBlocks final : public DualBlocks {
   void masses(std::size_t m, std::vector<Mass>& out) const override {
     append_marginals(problem_.data[m].topology(), store_[m], out);
   }
+  bool dense() const override { return true; }
   bool has_cache() const override { return false; }
   void make_room(std::uint32_t) override {}
   void reserve_step(BlockStep& step) const override {

@@ -92,7 +92,9 @@ std::unique_ptr<Solver> make_subgradient(const Problem& problem, const Subgradie
 std::unique_ptr<Solver> make_dlpw(const Problem& problem, const DlpwOptions& options);
 std::unique_ptr<Solver> make_one_slack(const Problem& problem, const OneSlackOptions& options);
 std::unique_ptr<Solver> make_egr(const Problem& problem, const EgrOptions& options);
-std::unique_ptr<Solver> make_egr_kernel(const Problem& problem, const EgrKernelOptions& options);
+// `space` is that of the kernel, which the evaluator shares (state/kernel_space.hpp).
+std::unique_ptr<Solver> make_egr_kernel(const Problem& problem, const EgrKernelOptions& options,
+                                        std::shared_ptr<WeightSpace> space);
 std::unique_ptr<Solver> make_exponentiated_gradient(const Problem& problem,
                                                     const ExponentiatedGradientOptions& options);
 std::unique_ptr<Solver> make_extragradient(const Problem& problem, const ExtragradientOptions& options);

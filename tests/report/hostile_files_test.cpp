@@ -61,7 +61,7 @@ void change(Bytes& bytes, Random& random) {
 // A copy of a file with one or two sections changed, and new checksums.
 void change_file(const std::string& from, const std::string& to, FileKind kind,
                  std::span<const std::string_view> names, Random& random) {
-  const std::uint32_t version = kind == FileKind::dataset ? 1 : 2;
+  const std::uint32_t version = kind == FileKind::dataset ? 1 : kind == FileKind::checkpoint ? 2 : 3;
   const auto file = SectionFile::open(from, kind, version);
   std::vector<std::pair<std::string, Bytes>> sections;
   for (const std::string_view name : names)
@@ -104,7 +104,8 @@ Dataset chains() {
 void use_changed_models(const Model& good, const Dataset& data, int times) {
   constexpr std::string_view names[] = {"settings",    "templates",          "weights",
                                         "weights.set", "weights.value",      "provenance",
-                                        "certificate", "certificate.weight", "certificate.marginals"};
+                                        "certificate", "certificate.weight", "certificate.marginals",
+                                        "kernel"};
   const ScratchFolder folder;
   save_model(good, folder.file("good"));
   int used = 0;
@@ -155,6 +156,15 @@ TEST(HostileFiles, ModelsOfMarginalsAreRefusedOrUsed) {
       options.gamma = gamma;
       use_changed_models(train(data, options).model, data, 500);
     }
+}
+
+TEST(HostileFiles, ModelsWithKernelsAreRefusedOrUsed) {
+  const Dataset data = chains();
+  TrainOptions options = short_run();
+  for (const Kernel kernel : {Kernel::polynomial, Kernel::rbf}) {
+    options.solver = EgrKernelOptions{.kernel = kernel};
+    use_changed_models(train(data, options).model, data, 400);
+  }
 }
 
 // Behind deflation single changed bytes rarely pass: here the numbers themselves are changed.
@@ -221,10 +231,24 @@ TEST(HostileFiles, CheckpointsOfEverySolverAreRefusedOrContinued) {
            BcfwOptions{.steps = Steps::plain, .representation = Representation::marginals}, NSlackOptions{},
            OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{},
            ExponentiatedGradientOptions{}, ExponentiatedGradientOptions{.updates = Updates::batch},
-           ExtragradientOptions{}, SmoOptions{}}) {
+           ExtragradientOptions{}, SmoOptions{}, EgrOptions{}, EgrOptions{.adaptive = false},
+           EgrKernelOptions{}}) {
     SCOPED_TRACE(solver.index());
     TrainOptions options = short_run();
     options.solver = solver;
+    expect_checkpoints_are_refused_or_continued(data, options, 120);
+  }
+}
+
+TEST(HostileFiles, CheckpointsOfSmoothSolversAreRefusedOrContinued) {
+  const Dataset data = chains();
+  for (const SolverOptions& solver :
+       std::vector<SolverOptions>{SdcaOptions{}, LbfgsOptions{}, OwlQnOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    TrainOptions options = short_run();
+    options.loss = Loss::log;
+    options.solver = solver;
+    if (std::holds_alternative<OwlQnOptions>(solver)) options.regularizer = Regularizer::l1;
     expect_checkpoints_are_refused_or_continued(data, options, 120);
   }
 }

@@ -153,6 +153,18 @@ inline std::vector<OptionSet> one_slack_option_sets() {
   return sets;
 }
 
+// Smooth losses with l2.
+inline std::vector<OptionSet> smooth_option_sets(bool forests) {
+  std::vector<OptionSet> sets;
+  sets.push_back(option_set("as it comes", LbfgsOptions{}));
+  sets.push_back(option_set("history 3", LbfgsOptions{.history = 3}));
+  if (!forests) return sets;
+  sets.push_back(option_set("as it comes", SdcaOptions{}));
+  sets.push_back(option_set("batch 1", SdcaOptions{.batch = 1}));
+  sets.push_back(option_set("permuted", SdcaOptions{.gap_sampling = false, .batch = 4}));
+  return sets;
+}
+
 // Solvers over marginals of exact oracles, in deterministic mode.
 inline std::vector<OptionSet> exponentiated_gradient_option_sets() {
   using Options = ExponentiatedGradientOptions;
@@ -170,6 +182,18 @@ inline std::vector<OptionSet> marginal_option_sets() {
   sets.push_back(option_set("as it comes", SmoOptions{}));
   sets.push_back(option_set("one by one", SmoOptions{.batch = 1}));
   return sets;
+}
+
+// The constant that is found, and the paper's.
+inline std::vector<OptionSet> egr_option_sets() {
+  return {option_set("adaptive", EgrOptions{}), option_set("paper", EgrOptions{.adaptive = false})};
+}
+
+inline std::vector<OptionSet> egr_kernel_option_sets() {
+  return {option_set("rbf", EgrKernelOptions{}),
+          option_set("polynomial, no cache",
+                     EgrKernelOptions{.kernel = Kernel::polynomial, .cache_megabytes = 0}),
+          option_set("linear, paper", EgrKernelOptions{.kernel = Kernel::linear, .adaptive = false})};
 }
 
 // Those that reach the optimum of the LP-relaxed problem itself.
