@@ -145,12 +145,16 @@ class ExponentiatedGradient final : public Solver {
 
   bool block() const { return options_.updates == Updates::block; }
   double gamma() const { return problem_.objective.gamma; }
-  // p' ∝ exp(θ/γ) is as far as steps go.
-  double longest() const { return gamma() > 0 ? 1 / gamma() : 1e12; }
-  // The η to begin with, for a step whose last one was `known`, 0 before the first.
+  // p' ∝ exp(θ/γ) is as far as steps go, and no step is longer than was asked for.
+  double longest() const {
+    const double most = gamma() > 0 ? 1 / gamma() : 1e12;
+    return options_.learning_rate > 0 ? std::min(options_.learning_rate, most) : most;
+  }
+  // Before the first step nothing is known of its length, but for what was asked for.
+  bool is_unknown(double rate) const { return rate == 0 && options_.learning_rate == 0; }
   double first_rate(double known) const {
-    if (options_.learning_rate > 0) return std::min(options_.learning_rate, longest());
-    return known > 0 ? known : std::min(1.0, longest());
+    if (is_unknown(known)) return std::min(1.0, longest());
+    return known > 0 ? known : longest();
   }
 
   bool block_epoch(EpochControl& control) {
@@ -176,11 +180,10 @@ class ExponentiatedGradient final : public Solver {
   // Looks for a step that gains enough at the frozen weights.
   void propose(std::size_t m, Worker& worker, Slot& slot) {
     state_.score(m, weights_.data(), weights_.version(), worker.gibbs);
-    const bool first = rate_[m] == 0 && options_.learning_rate == 0;
+    const bool first = is_unknown(rate_[m]);
     slot.oracle_calls = 0;
     slot.rate = first_rate(rate_[m]);
     slot.found = try_step(m, worker, slot);
-    // Before the first step nothing is known of its length.
     while (first && slot.found && slot.rate < longest() && slot.oracle_calls < most_trials) {
       const double last = slot.gain;
       slot.rate = std::min(2 * slot.rate, longest());
@@ -241,7 +244,7 @@ class ExponentiatedGradient final : public Solver {
   // but η remains of one that failed.
   bool batch_step(EpochControl& control) {
     double rate = first_rate(rate_[0]);
-    bool first = rate_[0] == 0 && options_.learning_rate == 0;
+    bool first = is_unknown(rate_[0]);
     for (int trial = 0; trial < most_trials; ++trial, rate /= 2) {
       if (!control.proceed(0)) return false;
       if (!try_batch(rate)) {

@@ -34,8 +34,9 @@ namespace margrave {
 
 namespace {
 
-constexpr double growth = 1.1;   // of step lengths after an iteration that passed the test
-constexpr int most_trials = 60;  // of one iteration; lengths halve in between
+constexpr double growth = 1.1;      // of step lengths after an iteration that passed the test
+constexpr double rounding = 1e-15;  // of the test, in the objective's units
+constexpr int most_trials = 60;     // of one iteration; lengths halve in between
 constexpr std::size_t cell_grain = 1U << 14U;
 constexpr std::size_t example_grain = 8;
 
@@ -94,7 +95,8 @@ class Extragradient final : public Solver {
   std::string_view name() const override { return ExtragradientOptions::solver_name; }
 
   bool epoch(EpochControl& control) override {
-    double rate = options_.learning_rate > 0 ? options_.learning_rate : rate_ > 0 ? rate_ : 1.0;
+    const double given = options_.learning_rate;
+    double rate = rate_ > 0 ? rate_ : given > 0 ? given : 1.0;
     for (int trial = 0; trial < most_trials; ++trial, rate /= 2) {
       if (!control.proceed(0)) return false;
       if (iterate(rate)) break;
@@ -105,7 +107,7 @@ class Extragradient final : public Solver {
     w_mu_.swap(mu_corrected_);
     ++iterations_;
     add_to_averages();
-    rate_ = growth * rate;
+    rate_ = given > 0 ? std::min(given, growth * rate) : growth * rate;
     return true;
   }
 
@@ -212,7 +214,7 @@ class Extragradient final : public Solver {
           return sum;
         });
     const double allowed = parts.distance.value() / (2 * step) + problem_.objective.mean(divergence) / rate;
-    return lambda * parts.coupling.value() <= allowed;
+    return lambda * parts.coupling.value() <= allowed + rounding;
   }
 
   // Weight 2/(k+1): iteration k counts k-fold.
