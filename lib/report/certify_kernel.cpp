@@ -166,12 +166,13 @@ class Certifier {
     return sum.value();
   }
 
-  // Where the coefficients or scores of a variable's rows begin; nullptr for cliques with explicit weights.
+  // Where the coefficients or scores of a variable's rows begin.
   template <class Values>
   auto* rows_of(const FactorGraph& graph, std::size_t clique, Part& part, Values& values) const {
     return values.data() + part.place[graph.input_of(clique)] * part.columns +
            column_of_[graph.topology().template_of(clique)];
   }
+  // nullptr for cliques with explicit weights.
   Part* part_of(const FactorGraph& graph, std::size_t clique) {
     const std::uint32_t part = part_of_[graph.topology().template_of(clique)];
     return part == none ? nullptr : &parts_[part];

@@ -61,7 +61,7 @@ void change(Bytes& bytes, Random& random) {
 // A copy of a file with one or two sections changed, and new checksums.
 void change_file(const std::string& from, const std::string& to, FileKind kind,
                  std::span<const std::string_view> names, Random& random) {
-  const std::uint32_t version = kind == FileKind::dataset ? 1 : 2;
+  const std::uint32_t version = kind == FileKind::dataset ? 1 : kind == FileKind::model ? 3 : 2;
   const auto file = SectionFile::open(from, kind, version);
   std::vector<std::pair<std::string, Bytes>> sections;
   for (const std::string_view name : names)
