@@ -48,7 +48,6 @@
 #include <vector>
 
 #include "base/compensated.hpp"
-#include "base/kernels.hpp"
 #include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
 #include "solvers/marginal_point.hpp"
