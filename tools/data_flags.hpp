@@ -14,8 +14,8 @@ struct Loaded {
   double seconds = 0;
 };
 
-/// --format, --graph, --parameters, --bias, --feature-base, --top-labels, --drop-unlabelled, and the folds of
-/// the letter format.
+/// --format, --template, --cutoff, --hash-bits, --graph, --parameters, --bias, --feature-base, --top-labels,
+/// --labels, --drop-unlabelled, and the folds of the letter format.
 class DataFlags {
  public:
   // `folds` is the name of the flag that chooses folds, with its help.
@@ -25,7 +25,8 @@ class DataFlags {
   Loaded load(const Verb& verb, const std::string& path) const;
 
  private:
-  std::string format_ = "auto", folds_, graph_ = "full", parameters_ = "auto";
+  std::string format_ = "auto", folds_, template_path_, labels_path_, graph_ = "full", parameters_ = "auto";
+  std::uint32_t cutoff_ = 1, hash_bits_ = 0;
   double bias_ = 0;
   std::uint32_t feature_base_ = 1;
   std::uint64_t top_labels_ = 0;

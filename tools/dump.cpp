@@ -31,7 +31,9 @@ void set_up_dump(Verb& verb) {
   const auto settings = std::make_shared<Settings>();
   verb.positional("MODEL", settings->model, "what `margrave train --model` wrote");
   verb.app()
-      .add_option("--top", settings->options.top, "only the K largest |w| of every template row")
+      .add_option(
+          "--top", settings->options.top,
+          "only the K largest |w|: of a variable's template for every label, of a factor's altogether")
       ->type_name("K")
       ->check(at_least_one());
   verb.app().add_flag("--nonzero", settings->options.nonzero, "leave out weights that are zero");
@@ -42,6 +44,7 @@ void set_up_dump(Verb& verb) {
   verb.quiet_and_json();
   verb.app().footer(
       "One weight a line:  template TAB states TAB input TAB value with 17 significant digits.\n"
+      "With --top the strongest come first, and the states of a pair are written `a -> b`.\n"
       "--json: one object with settings, provenance, templates and \"weights\".\n\n" +
       std::string(objective_help));
   verb.run = [&verb, settings] { return run(verb, *settings); };

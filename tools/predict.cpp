@@ -1,12 +1,14 @@
 // margrave predict MODEL DATA
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "margrave/error.hpp"
 #include "margrave/predict.hpp"
-#include "report/option_fields.hpp"
+#include "report/token_output.hpp"
 #include "tools/data_flags.hpp"
+#include "tools/predict_flags.hpp"
 #include "tools/verb.hpp"
 
 namespace margrave::tools {
@@ -33,6 +35,9 @@ Style style_of(const TemplateSet& templates) {
   return any && characters ? Style::characters : Style::json_lines;
 }
 
+// Formats with one token a line, which get their lines back.
+bool is_text(std::string_view format) { return format == "conll" || format == "crfsuite"; }
+
 class Predict {
  public:
   explicit Predict(Verb& verb) : verb_(verb) {
@@ -43,24 +48,31 @@ class Predict {
         .add_option("-o,--output", output_path_, "write here instead of to stdout")
         ->type_name("FILE")
         ->check(file_name());
-    verb.choice("--inference", inference_, std::string(inference_choices), std::string(inference_help));
-    verb.app()
-        .add_option("--tighten", options_.tighten, std::string(tighten_help))
-        ->type_name("N")
-        ->default_str("0");
-    verb.app().add_flag("--marginals", options_.marginals,
+    predicting_.set_up(verb);
+    verb.app().add_flag("--keep-labels", predicting_.options.keep_labels,
+                        "variables that have a label in DATA keep it; the others are predicted given those");
+    verb.app().add_flag("--marginals", predicting_.options.marginals,
                         "probability of every state of every variable, P(y) ~ exp(score); exact inference");
     verb.app()
-        .add_option("--nbest", options_.nbest, "the K best labellings with their scores; chains only")
+        .add_option("--nbest", predicting_.options.nbest,
+                    "the K best labellings with their scores; chains only")
         ->type_name("K")
         ->default_str("1")
         ->check(at_least_one());
     verb.quiet_and_json();
     verb.threads_flag();
     verb.app().footer(
-        "Output, one line per example:\n"
+        "Output for text, one token a line as in DATA:\n"
+        "  conll        the columns of DATA and the predicted label\n"
+        "  crfsuite     the predicted label\n"
+        "  --marginals  further columns label/probability (crfsuite: label:probability): of the predicted "
+        "label,\n"
+        "               then of every label\n"
+        "  --nbest      K blocks per sequence, each behind a line `# rank score`, ranks from 0\n"
+        "Output for the rest, one line per example:\n"
         "  letter       id TAB predicted characters\n"
         "  multilabel   numbers of the predicted labels: 1,5\n"
+        "  arff         their names, with a \\ before a comma that is part of one\n"
         "  otherwise, and with --marginals or --nbest:\n"
         "               {\"id\":…,\"labels\":[state of each variable],\"score\":…,\n"
         "                \"bound\":…,\"proven\":…,\"persistent\":…,\n"
@@ -82,25 +94,31 @@ class Predict {
     require_writable(output_path_);
     const Loaded loaded = flags_.load(verb_, model, data_path_);
     const Dataset& data = loaded.file.data;
-    options_.threads = verb_.threads;
-    options_.inference = parse_choice<Inference>("inference", inference_choices, inference_);
-    const auto predictions = predict(model, data, options_);
-    Style style = style_of(data.templates());
-    const bool lines = options_.marginals || options_.nbest > 1;
-    if (lines) style = Style::json_lines;
+    const bool text = is_text(loaded.file.format);
+    if (text && !std::filesystem::is_regular_file(data_path_))
+      throw UsageError(data_path_ + " is read twice, so it has to be a file");
+    const auto predictions = predicting_.predict(verb_, model, data, data_path_);
 
     Output output(output_path_);
     const bool one_object = verb_.json && output_path_.empty();
     const std::string counts = fmt::format("\"examples\":{},\"solved_exactly\":{}", data.size(),
                                            Json(proven_part(predictions)).dump());
-    if (one_object) output.write(fmt::format("{{{},\"predictions\":[", counts));
-    for (std::size_t m = 0; m < data.size(); ++m) {
-      if (one_object)
+    if (one_object) {
+      output.write(fmt::format("{{{},\"predictions\":[", counts));
+      for (std::size_t m = 0; m < data.size(); ++m)
         output.write((m == 0 ? "\n" : ",\n") + json_of(data, m, predictions[m]));
-      else
+      output.write("]}\n");
+    } else if (text) {
+      const TokenOutput form{loaded.file.format == "conll" ? TokenStyle::columns : TokenStyle::labels,
+                             predicting_.options.nbest > 1};
+      write_tokens(data, predictions, data_path_, form, [&](std::string_view piece) { output.write(piece); });
+    } else {
+      const Style style = predicting_.options.marginals || predicting_.options.nbest > 1
+                              ? Style::json_lines
+                              : style_of(data.templates());
+      for (std::size_t m = 0; m < data.size(); ++m)
         output.write(line_of(style, data, m, predictions[m]) + "\n");
     }
-    if (one_object) output.write("]}\n");
     output.finish();
     if (verb_.json && !one_object) fmt::print("{{{}}}\n", counts);
     if (!output_path_.empty()) verb_.note("{}: {} examples labelled\n", output_path_, data.size());
@@ -160,8 +178,8 @@ class Predict {
 
   Verb& verb_;
   ModelDataFlags flags_;
-  PredictOptions options_;
-  std::string model_path_, data_path_, output_path_, inference_ = "auto";
+  PredictFlags predicting_;
+  std::string model_path_, data_path_, output_path_;
 };
 
 }  // namespace

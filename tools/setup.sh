@@ -1,7 +1,7 @@
 # Sourced by quickstart.sh, test.sh and .ci/run: installs what is missing, configures and builds, quietly.
 # The one list of Debian packages:
 build_packages=(g++ cmake ninja-build pkg-config libtbb-dev libeigen3-dev libfmt-dev zlib1g-dev libsleef-dev
-  coinor-libclp-dev libcli11-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev)
+  coinor-libclp-dev libcli11-dev nlohmann-json3-dev libgtest-dev liblbfgs-dev libbenchmark-dev)
 check_packages=(clang-format clang-tidy)
 # Makes repeated builds fast; margrave does without it.
 optional_packages=(ccache)

@@ -142,6 +142,7 @@ class Train {
               losses.solved_exactly < 1
                   ? fmt::format(", {:.4g} % solved exactly", 100 * losses.solved_exactly)
                   : "");
+    if (losses.chunk_f1) verb_.say("  {:<15} {:.4g} (chunks)\n", "", *losses.chunk_f1);
   }
 
   void print(const Report& report, const TrainOptions& options, double load_seconds,

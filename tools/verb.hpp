@@ -38,14 +38,6 @@ inline constexpr std::string_view objective_help =
     "with Δ = 0.\n"
     "Certificate: dual bound D ≤ min P, reported gap P − D.";
 
-// Of verbs that use a model.
-inline constexpr std::string_view inference_help =
-    "exact, or for graphs too dense for it msd (max-sum diffusion), roof-dual (pairs of binary variables) or "
-    "lp; auto: exact where it can";
-
-inline constexpr std::string_view tighten_help =
-    "msd: rounds of frustrated cycles, as triplet clusters, where a labelling is not proven";
-
 // Progress and messages: lost where nobody takes them, and no reason to end a run.
 void to_stderr(std::string_view text);
 

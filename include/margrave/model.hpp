@@ -104,8 +104,10 @@ Model load_model(const std::string& path);
 void require_compatible(const Model& model, const TemplateSet& templates, const std::string& file = {});
 
 struct DumpOptions {
-  std::uint64_t top = 0;  ///< only the K largest |w| of each weight row, largest first; 0: all, in order
-  bool nonzero = false;   ///< leave zeros out
+  /// Only the K largest |w|, largest first: of each weight row of variables, of all rows together of factors,
+  /// whose pairs of states are written `a -> b`. 0: all, in order.
+  std::uint64_t top = 0;
+  bool nonzero = false;  ///< leave zeros out
 };
 /// One weight a line: template, states, input, value with 17 significant digits, separated by tabs. Pieces go
 /// to `sink` in order.

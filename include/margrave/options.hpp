@@ -398,7 +398,7 @@ struct SdcaOptions {
 
 /// Limited-memory BFGS on a smooth loss with l2.
 struct LbfgsOptions {
-  std::uint32_t history = 10;
+  std::uint32_t history = 6;
 
   static constexpr std::string_view solver_name = "lbfgs";
   static constexpr auto fields() {
@@ -410,7 +410,7 @@ struct LbfgsOptions {
 
 /// Orthant-wise L-BFGS on a smooth loss with l1 (Andrew, Gao 2007).
 struct OwlQnOptions {
-  std::uint32_t history = 10;
+  std::uint32_t history = 6;
 
   static constexpr std::string_view solver_name = "owl-qn";
   static constexpr auto fields() {

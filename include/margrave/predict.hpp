@@ -12,6 +12,11 @@
 
 namespace margrave {
 
+/// Transitions between chunk tags that prediction rules out. iob2: I-X follows B-X or I-X only. iobes: B-X
+/// and I-X are followed by I-X or E-X, nothing else is, and no text ends in them; S-X is a chunk of one
+/// token.
+enum class Scheme : std::uint8_t { none, iob2, iobes };
+
 /// How predict() works.
 struct PredictOptions {
   /// automatic: exact where the graphs allow it, else msd (max-sum diffusion), which labels any graph and
@@ -23,6 +28,10 @@ struct PredictOptions {
   std::uint32_t nbest = 1;    ///< > 1 needs chains and exact inference
   std::uint32_t tighten = 0;  ///< msd: rounds of triplet clusters where a labelling is not proven
   int threads = 0;
+  /// Exact inference only. Pairs of variables whose states have such names keep to the scheme; the variable
+  /// with the lower number comes first. Names that are no tags are outside of all chunks.
+  Scheme scheme = Scheme::none;
+  bool keep_labels = false;  ///< variables that have a label keep it; the others are predicted given those
 };
 
 struct Prediction {
@@ -37,6 +46,8 @@ struct Prediction {
   std::vector<double> node_marginals;  ///< states of variable 0, then 1, …; empty unless asked for
 };
 
+/// Scores, marginals and bounds are those of the labellings that `scheme` and `keep_labels` leave; InputError
+/// where they leave none, with the first such example.
 std::vector<Prediction> predict(const Model& model, const Dataset& data, const PredictOptions& options = {});
 
 /// Losses over the labelled variables of a dataset.
@@ -46,6 +57,7 @@ struct Losses {
   double f1 = 0;              ///< see evaluate()
   double solved_exactly = 0;  ///< fraction of examples whose labelling is provably a best one
   std::uint64_t examples = 0, variables = 0;
+  std::optional<double> chunk_f1;  ///< where labels are chunk tags: see chunk_scores()
 };
 
 /// Hamming and zero-one loss, and F1: micro-averaged over state 1 where every variable is binary, else
@@ -66,6 +78,33 @@ struct LabelScore {
 };
 std::vector<LabelScore> label_scores(const Dataset& data, const std::vector<Prediction>& predictions);
 
+/// Chunks of one type, or of all: how many there are, how many were predicted, how many of those are right.
+struct ChunkScore {
+  std::string type;
+  std::uint64_t given = 0, predicted = 0, correct = 0;
+  double precision() const { return predicted == 0 ? 0 : ratio(correct, predicted); }
+  double recall() const { return given == 0 ? 0 : ratio(correct, given); }
+  double f1() const { return given + predicted == 0 ? 0 : ratio(2 * correct, given + predicted); }
+
+ private:
+  static double ratio(std::uint64_t part, std::uint64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(whole);
+  }
+};
+struct ChunkScores {
+  ChunkScore all;                 ///< its type is empty
+  std::vector<ChunkScore> types;  ///< that occur in truth or prediction, sorted by name
+  std::uint64_t tokens = 0, correct_tokens = 0;
+  double accuracy() const {
+    return tokens == 0 ? 0 : static_cast<double>(correct_tokens) / static_cast<double>(tokens);
+  }
+};
+/// The counts of conlleval (Tjong Kim Sang and Buchholz 2000), over the variables of each example in their
+/// order: a chunk is right where its first token, its last token and its type are. Nothing where the names of
+/// states are not all chunk tags: O, or B, I, E, S with a type (B-NP) or alone. Variables without a label are
+/// left out, and no chunk reaches across them.
+std::optional<ChunkScores> chunk_scores(const Dataset& data, const std::vector<Prediction>& predictions);
+
 /// Recomputes primal, dual bound and gap of a model on its training data from its certificate, with code
 /// apart from the solvers.
 struct CertifiedBounds {
@@ -85,7 +124,9 @@ struct CertifiedBounds {
   }
 };
 /// Throws InputError where the data is not what the model was trained on, UsageError where its loss cannot be
-/// certified: smooth ones need marginals in the certificate. Without a certificate the dual is absent.
+/// certified: those smoothed clique by clique need marginals in the certificate. Smooth losses over exact
+/// oracles need none: there the weights alone give a bound. Elsewhere the dual is absent without a
+/// certificate.
 CertifiedBounds certify(const Model& model, const Dataset& data, int threads = 0);
 
 }  // namespace margrave

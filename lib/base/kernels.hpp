@@ -85,6 +85,12 @@ struct Kernels {
   SumAndLeast (*sum_and_least)(const double* in, std::size_t n);
   // The smallest of n numbers that is not −inf (+inf where there is none).
   double (*least_finite)(const double* in, std::size_t n);
+  // With m_i = mass[i] + length·change[i], no less than 1e-300: −Σ m_i log m_i and its derivative in `length`
+  // (but for −Σ change[i]), −Σ change[i]·log m_i.
+  struct EntropyAlong {
+    double value, slope;
+  };
+  EntropyAlong (*entropy_along)(const double* mass, const double* change, std::size_t n, double length);
   // data[i] *= factor
   void (*scale)(double* data, std::size_t n, double factor);
 };

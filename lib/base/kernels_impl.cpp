@@ -108,6 +108,30 @@ double least_finite(const double* in, size_t n) {
   return result;
 }
 
+Kernels::EntropyAlong entropy_along(const double* mass, const double* change, size_t n, double length) {
+  const Vector by = splat(length);
+  const Vector least = splat(1e-300);
+  Vector value = splat(0.0), slope = splat(0.0);
+  const auto step = [&](const double* m, const double* d) {
+    const Vector change_here = load(d);
+    const Vector at = maximum(multiply_add(by, change_here, load(m)), least);
+    const Vector log = logarithm(at);
+    value = multiply_add(at, log, value);
+    slope = multiply_add(change_here, log, slope);
+  };
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) step(mass + i, change + i);
+  if (i < n) {  // 1·log 1 adds nothing
+    double rest[lanes], rest_change[lanes];
+    for (size_t j = 0; j < lanes; ++j) {
+      rest[j] = i + j < n ? mass[i + j] : 1.0;
+      rest_change[j] = i + j < n ? change[i + j] : 0.0;
+    }
+    step(rest, rest_change);
+  }
+  return {-lane_sum(value), -lane_sum(slope)};
+}
+
 void scale(double* data, size_t n, double factor) {
   const Vector by = splat(factor);
   size_t i = 0;
@@ -141,6 +165,7 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     max_value,
     sum_and_least,
     least_finite,
+    entropy_along,
     scale,
 };
 

@@ -30,8 +30,9 @@ void append_code_point(std::string& out, unsigned code) {
   }
 }
 
-// Length of the well-formed UTF-8 sequence of two or more bytes at `at`, 0 where there is none (RFC 3629).
-std::size_t sequence_length(const char* at, const char* end) {
+}  // namespace
+
+std::size_t utf8_sequence_length(const char* at, const char* end) {
   const auto byte = [at](std::size_t n) { return static_cast<unsigned char>(at[n]); };
   const unsigned first = byte(0);
   std::size_t length = 0;
@@ -53,8 +54,6 @@ std::size_t sequence_length(const char* at, const char* end) {
     if ((byte(n) & 0xc0U) != 0x80U) return 0;
   return length;
 }
-
-}  // namespace
 
 bool JsonCursor::take_word(std::string_view word) {
   skip_space();
@@ -126,7 +125,7 @@ void JsonCursor::escape() {
 }
 
 void JsonCursor::utf8_sequence() {
-  const std::size_t length = sequence_length(at_, end_);
+  const std::size_t length = utf8_sequence_length(at_, end_);
   if (length == 0) fail("the text is not valid UTF-8");
   text_.append(at_, length);
   at_ += length;
@@ -270,7 +269,7 @@ void append_json_string(std::string& out, std::string_view text) {
       ++at;
     } else if (c < 0x80) {
       out += *at++;
-    } else if (const std::size_t length = sequence_length(at, end); length > 0) {
+    } else if (const std::size_t length = utf8_sequence_length(at, end); length > 0) {
       out.append(at, length);
       at += length;
     } else {

@@ -80,6 +80,9 @@ class JsonCursor {
   std::string text_;
 };
 
+// Length of the well-formed UTF-8 sequence of two or more bytes at `at`, 0 where there is none (RFC 3629).
+std::size_t utf8_sequence_length(const char* at, const char* end);
+
 // Appends text as a JSON string. The text must be valid UTF-8; bytes that are not are replaced by U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 

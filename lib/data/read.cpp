@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/container.hpp"
+#include "data/arff_header.hpp"
 #include "data/readers.hpp"
 #include "margrave/error.hpp"
 #include "margrave/io.hpp"
@@ -21,17 +22,22 @@ std::string format_list() {
 
 // What the first bytes say.
 std::string detect(LineReader& reader) {
-  std::string_view start = reader.peek(std::size_t{1} << 14U);
+  constexpr std::size_t looked_at = std::size_t{1} << 14U;
+  std::string_view start = reader.peek(looked_at);
+  const bool whole = start.size() < looked_at;
   if (start.starts_with("\xef\xbb\xbf")) start.remove_prefix(3);
   if (start.empty()) throw InputError({reader.path(), 0, 0}, "no examples: the file is empty");
   if (start.starts_with("\x89MGV"))
     throw InputError({reader.path(), 0, 0},
                      "a binary cache has to be mapped: unpack it, or convert it to jsonl.gz");
+  if (looks_like_arff(start)) return "arff";
   const std::size_t first = start.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && start[first] == '{') return "jsonl";
   const std::string_view line = start.substr(0, start.find('\n'));
   const auto tabs = static_cast<std::size_t>(std::count(line.begin(), line.end(), '\t'));
-  return tabs + 1 >= letter_columns ? "letter" : "multilabel";
+  if (tabs + 1 >= letter_columns) return "letter";
+  const std::string_view sequences = detect_sequences(start, whole);
+  return std::string(sequences.empty() ? "multilabel" : sequences);
 }
 
 void fit(DataFile& file, const ReadOptions& options, const TemplateSet* templates, const std::string& path,
@@ -47,7 +53,9 @@ void fit(DataFile& file, const ReadOptions& options, const TemplateSet* template
 
 }  // namespace
 
-std::vector<std::string_view> formats() { return {"letter", "multilabel", "jsonl", "mgd"}; }
+std::vector<std::string_view> formats() {
+  return {"letter", "conll", "crfsuite", "multilabel", "arff", "jsonl", "mgd"};
+}
 
 DataFile read_data(const std::string& path, const ReadOptions& options, const TemplateSet* templates) {
   const auto known = formats();
@@ -65,12 +73,19 @@ DataFile read_data(const std::string& path, const ReadOptions& options, const Te
     if (is_container(path))
       throw InputError({path, 0, 0}, "is a binary file of margrave, not " + options.format + " data");
     LineReader reader(path);
-    file.format = options.format == "auto" ? detect(reader) : options.format;
+    file.format = options.format;
+    if (file.format == "auto") file.format = options.feature_template.empty() ? detect(reader) : "conll";
     check_read_options(options, file.format);
     if (file.format == "letter") {
       result = read_letter(reader, options);
+    } else if (file.format == "conll") {
+      result = read_conll(reader, options, templates, warnings, made_by);
+    } else if (file.format == "crfsuite") {
+      result = read_crfsuite(reader, options, templates, warnings);
     } else if (file.format == "jsonl") {
       result = read_jsonl(reader, warnings);
+    } else if (file.format == "arff") {
+      result = read_arff(reader, options, templates, warnings, made_by);
     } else {
       result = read_multilabel(reader, options, templates, warnings);
     }

@@ -31,8 +31,8 @@ class FoldList {
   std::vector<Range> ranges_;
 };
 
-// What a reader makes of a file. With a model's templates only the multilabel reader has to know them before
-// it reads; what the others return is fitted to them afterwards.
+// What a reader makes of a file. Some readers have to know a model's templates before they read; what the
+// others return is fitted to them afterwards.
 struct ReadResult {
   Dataset data;
   std::optional<Dataset> held_out;
@@ -40,6 +40,14 @@ struct ReadResult {
 ReadResult read_letter(LineReader& reader, const ReadOptions& options);
 ReadResult read_multilabel(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
                            Warnings& warnings);
+// `resolved` becomes the options with the names of the labels.
+ReadResult read_arff(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
+                     Warnings& warnings, std::optional<ReadOptions>& resolved);
+// `resolved` becomes the options with the template that was used and the number of columns.
+ReadResult read_conll(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
+                      Warnings& warnings, std::optional<ReadOptions>& resolved);
+ReadResult read_crfsuite(LineReader& reader, const ReadOptions& options, const TemplateSet* templates,
+                         Warnings& warnings);
 ReadResult read_jsonl(LineReader& reader, Warnings& warnings);
 // `made_by` becomes the options of the file that the cache was made from, where it knows them.
 ReadResult read_mgd(const std::string& path, std::optional<ReadOptions>& made_by);
@@ -63,6 +71,10 @@ struct LabelPair {
   }
 };
 std::vector<LabelPair> chow_liu_tree(std::size_t labels, const std::vector<std::vector<std::uint32_t>>& sets);
+
+// Whether the first bytes of a file look like `conll` or `crfsuite` data, and which; empty where they do not.
+// Multilabel data never does. `whole`: there are no more bytes.
+std::string_view detect_sequences(std::string_view start, bool whole);
 
 // Throws UsageError for an option that `format` does not know: silence would let the caller believe it
 // worked. With "auto" only what is wrong for every format is refused.

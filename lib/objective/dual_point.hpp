@@ -19,6 +19,8 @@ class DualPoint {
   // The non-zero masses of all cliques of example m, grouped
   // by clique in increasing order. Called from many threads.
   virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
+  // Whether most masses are not zero: w is then summed input by input rather than mass by mass.
+  virtual bool dense() const { return false; }
 };
 
 // The point as marginals for a model's certificate, with room for messages where they are asked for.

@@ -7,6 +7,7 @@
 #include "base/compensated.hpp"
 #include "model/clique_scores.hpp"
 #include "model/topology.hpp"
+#include "objective/labelling_entropy.hpp"
 
 namespace margrave {
 
@@ -112,6 +113,7 @@ double GapEvaluator::regularizer(std::span<const double> weights) {
 
 // w(μ) = (1/(λM)) Σ_m Σ_α Σ_y μ_α(y) ψ_α(y), with Σ_y μ_α(y) ψ_α(y) = φ_α(y*) − Σ_y μ_α(y) φ_α(y).
 GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<double> weights) {
+  if (point.dense() || space_ != nullptr) return rebuild_dense(point, weights);
   accumulator_.clear(arena_);
   CompensatedSum loss, entropy;
   Rebuilt result;
@@ -122,7 +124,7 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
       for (std::size_t k = begin; k < end; ++k) {
         wave_masses_[k].clear();
         point.masses(first + k, wave_masses_[k]);
-        parts[k] = add_block(first + k, wave_masses_[k], wave_changes_[k],
+        parts[k] = add_block(first + k, wave_masses_[k], &wave_changes_[k],
                              workers_[static_cast<std::size_t>(worker)]);
       }
     });
@@ -133,49 +135,66 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
       result.infeasibility = std::max(result.infeasibility, parts[k].infeasibility);
       changes_.insert(changes_.end(), wave_changes_[k].begin(), wave_changes_[k].end());
     }
-    if (space_ == nullptr) accumulator_.commit(arena_, data_, changes_);
+    accumulator_.commit(arena_, data_, changes_);
     first += count;
   }
-  if (space_ == nullptr) {
-    accumulator_.write(arena_, objective_.weight_scale(), weights);
+  accumulator_.write(arena_, objective_.weight_scale(), weights);
+  result.loss = loss.value();
+  result.entropy = entropy.value();
+  return result;
+}
+
+GapEvaluator::Rebuilt GapEvaluator::rebuild_dense(const DualPoint& point, std::span<double> weights) {
+  std::vector<Rebuilt> parts(data_.size());
+  const auto residuals = [&](std::size_t m, int index, double* cells) {
+    Worker& worker = workers_[static_cast<std::size_t>(index)];
+    const FactorGraph g = data_[m];
+    const Topology& top = g.topology();
+    worker.masses.clear();
+    point.masses(m, worker.masses);
+    parts[m] = add_block(m, worker.masses, nullptr, worker);
+    std::fill_n(cells, top.cells(), 0.0);
+    if (parts[m].infeasibility == std::numeric_limits<double>::infinity()) return;
+    for (const Mass& e : worker.masses) cells[top.clique_offset[e.clique] + e.joint] = e.mass;
+    if (objective_.gamma > 0) {
+      worker.zeros.resize(std::max<std::size_t>(worker.zeros.size(), top.cells()));
+      parts[m].entropy = labelling_entropy(top, cells, worker.zeros.data(), 0).value;
+    }
+    for (std::size_t i = 0; i < top.cells(); ++i) cells[i] = -cells[i];
+    for (std::size_t a = 0; a < top.cliques(); ++a)
+      cells[top.clique_offset[a] + joint_state(top, a, g.labels())] += 1;
+  };
+  if (space_ != nullptr) {
+    space_->sum(arena_, residuals, weights);
   } else {
-    sum_in_space(point, weights);
+    if (!sums_) sums_ = std::make_unique<FeatureSums>(data_);
+    sums_->sum(arena_, residuals, weights);
+  }
+  kernels().scale(weights.data(), weights.size(), objective_.weight_scale());
+  CompensatedSum loss, entropy;
+  Rebuilt result;
+  for (const Rebuilt& part : parts) {
+    loss.add(part.loss);
+    entropy.add(part.entropy);
+    result.infeasibility = std::max(result.infeasibility, part.infeasibility);
   }
   result.loss = loss.value();
   result.entropy = entropy.value();
   return result;
 }
 
-void GapEvaluator::sum_in_space(const DualPoint& point, std::span<double> weights) {
-  space_->sum(
-      arena_,
-      [&](std::size_t m, int index, double* cells) {
-        const FactorGraph g = data_[m];
-        const Topology& top = g.topology();
-        std::vector<Mass>& masses = workers_[static_cast<std::size_t>(index)].masses;
-        masses.clear();
-        point.masses(m, masses);
-        std::fill_n(cells, top.cells(), 0.0);
-        for (const Mass& e : masses) cells[top.clique_offset[e.clique] + e.joint] += e.mass;
-        for (std::size_t a = 0; a < top.cliques(); ++a)
-          cells[top.clique_offset[a] + joint_state(top, a, g.labels())] -= 1;
-      },
-      weights);
-  for (double& w : weights) w *= -objective_.weight_scale();
-}
-
 // Turns one example's masses into changes of w; returns <μ, Δ>, its entropy, and how far μ is from the local
 // polytope.
 GapEvaluator::Rebuilt GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
-                                              std::vector<CliqueChange>& changes, Worker& worker) const {
+                                              std::vector<CliqueChange>* changes, Worker& worker) const {
   const FactorGraph g = data_[m];
   const Topology& top = g.topology();
-  changes.clear();
+  if (changes != nullptr) changes->clear();
   double infeasibility = 0;
   worker.node_mass.assign(top.clique_offset[top.variables()], 0.0);
   const double scale = objective_.loss_scale(g);
   CompensatedSum loss, entropy;
-  const bool smooth = objective_.gamma > 0;
+  const bool smooth = objective_.gamma > 0 && changes != nullptr;  // of dense points all at once
   std::size_t at = 0;
   std::vector<double>& factor_mass = worker.factor_mass;
   for (std::uint32_t a = 0; a < top.cliques(); ++a) {
@@ -196,12 +215,12 @@ GapEvaluator::Rebuilt GapEvaluator::add_block(std::size_t m, const std::vector<M
       if (e.joint == truth) {
         truth_mass += e.mass;
       } else {
-        changes.push_back({t, input, e.joint, -e.mass});
+        if (changes != nullptr) changes->push_back({t, input, e.joint, -e.mass});
         if (a < top.variables()) loss.add(e.mass * scale * static_cast<double>(g.loss(a)));
       }
       if (a < top.variables()) worker.node_mass[top.clique_offset[a] + e.joint] += e.mass;
     }
-    if (truth_mass != 1) changes.push_back({t, input, truth, 1 - truth_mass});
+    if (changes != nullptr && truth_mass != 1) changes->push_back({t, input, truth, 1 - truth_mass});
     infeasibility = std::max(infeasibility, std::abs(total - 1));
     if (a < top.variables()) continue;
     // Aμ: the factor's marginals against its variables'.

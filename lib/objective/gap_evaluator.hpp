@@ -81,14 +81,15 @@ class GapEvaluator {
 
   std::uint64_t oracle_calls() const { return oracle_calls_; }
   std::uint64_t bytes() const {
-    return accumulator_.bytes() + rounded_accumulator_.bytes() + (smooth_ ? smooth_->bytes() : 0);
+    return accumulator_.bytes() + rounded_accumulator_.bytes() + (smooth_ ? smooth_->bytes() : 0) +
+           (sums_ ? sums_->bytes() : 0);
   }
 
  private:
   struct Worker {
     Potentials potentials;
     Scratch scratch;
-    std::vector<double> node_mass, factor_mass;
+    std::vector<double> node_mass, factor_mass, zeros;
     std::vector<Mass> masses;
     LocalExample local;
     Buffer<double> table;
@@ -99,8 +100,9 @@ class GapEvaluator {
     double infeasibility = 0;
   };
   Rebuilt rebuild(const DualPoint& point, std::span<double> weights);
-  void sum_in_space(const DualPoint& point, std::span<double> weights);
-  Rebuilt add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>& changes,
+  Rebuilt rebuild_dense(const DualPoint& point, std::span<double> weights);
+  // `changes` may be nullptr: only what is returned is wanted then.
+  Rebuilt add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>* changes,
                     Worker& worker) const;
   double hinge_sum(std::span<const double> weights);
   // The mean of H_m, whichever it is.
@@ -134,6 +136,7 @@ class GapEvaluator {
   std::vector<double> rounded_weights_;
   std::vector<Worker> workers_;
   std::unique_ptr<SmoothRisk> smooth_;  // smooth losses over an exact oracle only
+  std::unique_ptr<FeatureSums> sums_;   // dense points only
   std::vector<double> gradient_;
   std::uint64_t oracle_calls_ = 0;
   std::uint64_t version_ = 0;

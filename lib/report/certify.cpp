@@ -7,7 +7,8 @@
 //   P(w) = λ/2 |w|² + (1/M) Σ_m max_y [Δ_m(y) − <w, ψ_m(y)>]
 //
 // α is normalised first (negative weights to zero, sums to one): D(α) is then a lower bound of P, whatever
-// the file says. Certificates of marginals, and graphs without an exact oracle: certify_local.cpp.
+// the file says. Certificates of marginals, and graphs without an exact oracle: certify_local.cpp. Smooth
+// losses over exact oracles need no certificate: certify_smooth.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -129,6 +130,25 @@ std::unique_ptr<Oracle> exact_oracle(const Dataset& data) {
   }
 }
 
+CertifiedBounds certify_smooth(const Model& model, const Dataset& data, int threads) {
+  if (!(model.gamma > 0)) throw InputError({}, "the model has a smooth loss without a temperature");
+  const auto oracle = make_exact_oracle(data);
+  const SmoothBounds found = smooth_bounds(model, *oracle, data, threads);
+  CompensatedSum l1;
+  for (const double w : model.weights) l1.add(std::abs(w));
+  CertifiedBounds bounds;
+  bounds.primal =
+      model.lambda / 2 * (model.regularizer == Regularizer::l1 ? l1.value() : squared_norm(model.weights)) +
+      found.risk;
+  bounds.dual = found.dual;
+  bounds.weight_distance = found.weight_distance;
+  bounds.rounding =
+      rounding_of_result * std::max(1.0, std::abs(bounds.primal)) + rounding_of_scores * found.magnitude;
+  if (!std::isfinite(bounds.primal) || !std::isfinite(found.dual))
+    throw InputError({}, "the model's numbers are so large that its objective is not finite");
+  return bounds;
+}
+
 }  // namespace
 
 CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
@@ -136,12 +156,15 @@ CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
   const bool smooth = model.loss != Loss::hinge || model.gamma != 0;
   const auto* marginals =
       model.certificate ? std::get_if<CliqueMarginals>(&model.certificate->point) : nullptr;
-  if (smooth && marginals == nullptr)
-    throw UsageError("without marginals in the model only the plain hinge can be certified");
+  const bool of_labellings = smooth && model.entropy == Entropy::shannon;
+  if (smooth && !of_labellings && marginals == nullptr)
+    throw UsageError(
+        "this loss is smoothed clique by clique, which only the marginals of a certificate can certify");
   if (!(model.lambda > 0)) throw InputError({}, "the model has no lambda, so it has no objective to certify");
   if (data.size() == 0) throw InputError({}, "there are no examples");
   if (!data.fully_labelled())
     throw InputError({}, "some variables have no label; the objective needs them all");
+  if (of_labellings) return certify_smooth(model, data, threads);
   if (model.kernel) return certify_kernel(model, data, threads);
   CertifiedBounds bounds;
   if (model.certificate) {

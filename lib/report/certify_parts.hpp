@@ -53,6 +53,15 @@ inline double squared_norm(std::span<const double> w) {
   return sum.value();
 }
 
+class Oracle;
+// Of a smooth loss, from the weights alone (certify_smooth.cpp).
+struct SmoothBounds {
+  double risk = 0;  // the mean loss
+  double dual = 0;
+  double magnitude = 0;        // of the numbers that the mean loss is the difference of
+  double weight_distance = 0;  // l2: from the weights of the dual point
+};
+SmoothBounds smooth_bounds(const Model& model, const Oracle& oracle, const Dataset& data, int threads);
 // visit(m, μ, μ̄) for every example: its marginals normalised, and rounded into the local polytope. Returns
 // how far they were from it. Throws InputError where the point's sizes are not those of the data.
 double for_each_rounded(

@@ -113,10 +113,6 @@ Chosen choose_smooth(const Dataset& data, TrainOptions options) {
     options.solver = OwlQnOptions{};
     return {options, "a smooth loss with l1: orthant-wise quasi-Newton"};
   }
-  if (exact && all_forests(data)) {
-    options.solver = SdcaOptions{};
-    return {options, "a smooth loss on graphs without cycles: dual coordinate ascent"};
-  }
   if (exact) {
     options.solver = LbfgsOptions{};
     return {options, "a smooth loss with exact marginals: quasi-Newton"};

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "margrave/model.hpp"
 #include "margrave/version.hpp"
@@ -38,12 +37,14 @@ std::string escaped(std::string_view name) {
 constexpr std::size_t most_listed = 8;
 
 // Name of each row: the joint states that use it.
-std::vector<std::string> row_names(const TemplateSet& templates, const Template& t) {
+// `between` stands between the names of a factor's states.
+std::vector<std::string> row_names(const TemplateSet& templates, const Template& t,
+                                   std::string_view between) {
   if (t.kind == WeightRows::potts) return {"different"};
   if (t.kind == WeightRows::equal) return {"equal"};
   std::vector<std::string> names(t.rows);
   std::vector<std::size_t> users(t.rows);
-  const JointStateNames joint_names(templates, t);
+  const JointStateNames joint_names(templates, t, t.order() == 2 ? between : ",");
   for (std::size_t joint = 0; joint < t.joint_states(); ++joint) {
     if (t.row_of[joint] < 0) continue;
     const auto row = static_cast<std::size_t>(t.row_of[joint]);
@@ -82,14 +83,43 @@ Numbers numbers_of(const Model& model, std::uint32_t index) {
   return {model.weights.data() + t.offset, t.inputs, t.stride, false};
 }
 
+struct Place {
+  double size;
+  std::uint32_t row;
+  std::uint64_t input;
+};
+// The larger first, then in the order of rows and inputs.
+bool comes_before(const Place& a, const Place& b) {
+  if (a.size != b.size) return a.size > b.size;
+  return a.row != b.row ? a.row < b.row : a.input < b.input;
+}
+
+// The `count` largest |w| of the rows from `begin` to `end`, largest first; memory for that many only.
+std::vector<Place> largest(const Numbers& numbers, std::uint32_t begin, std::uint32_t end,
+                           std::uint64_t count) {
+  std::vector<Place> kept;  // a heap whose front is the first to go
+  for (std::uint64_t d = 0; d < numbers.count; ++d)
+    for (std::uint32_t row = begin; row < end; ++row) {
+      const Place place{std::abs(numbers(row, d)), row, d};
+      if (kept.size() == count) {
+        if (!comes_before(place, kept.front())) continue;
+        std::pop_heap(kept.begin(), kept.end(), comes_before);
+        kept.pop_back();
+      }
+      kept.push_back(place);
+      std::push_heap(kept.begin(), kept.end(), comes_before);
+    }
+  std::sort_heap(kept.begin(), kept.end(), comes_before);
+  return kept;
+}
+
 // f(template, row name, input name, weight) for each weight that is asked for; kernel expansions give the
 // coefficients of their support inputs, named by number.
 template <class F>
 void for_each_weight_named(const Model& model, const DumpOptions& options, F&& f) {
-  std::vector<std::uint64_t> order;
   for (std::uint32_t index = 0; index < model.templates.size(); ++index) {
     const Template& t = model.templates[index];
-    const auto rows = row_names(model.templates, t);
+    const auto rows = row_names(model.templates, t, options.top > 0 ? " -> " : ",");
     const Numbers numbers = numbers_of(model, index);
     const auto input_name = [&](std::uint64_t d) {
       if (numbers.support) return fmt::format("support{}", d);
@@ -100,20 +130,16 @@ void for_each_weight_named(const Model& model, const DumpOptions& options, F&& f
       if (options.nonzero && w == 0) return;
       f(t, rows[row], input_name(d), w);
     };
-    for (std::uint32_t row = 0; row < t.rows; ++row) {
-      if (options.top == 0) {
+    if (options.top == 0) {
+      for (std::uint32_t row = 0; row < t.rows; ++row)
         for (std::uint64_t d = 0; d < numbers.count; ++d) emit(row, d);
-        continue;
-      }
-      order.resize(numbers.count);
-      std::iota(order.begin(), order.end(), std::uint64_t{0});
-      const auto kept = order.begin() + static_cast<std::ptrdiff_t>(std::min(options.top, numbers.count));
-      std::partial_sort(order.begin(), kept, order.end(), [&](std::uint64_t a, std::uint64_t b) {
-        const double wa = std::abs(numbers(row, a)), wb = std::abs(numbers(row, b));
-        return wa != wb ? wa > wb : a < b;
-      });
-      std::for_each(order.begin(), kept, [&](std::uint64_t d) { emit(row, d); });
+      continue;
     }
+    // Of a variable the strongest inputs of every state, of a factor the strongest of all joint states.
+    const std::uint32_t together = t.order() == 1 ? 1 : std::max(t.rows, 1U);
+    for (std::uint32_t row = 0; row < t.rows; row += together)
+      for (const Place& place : largest(numbers, row, row + together, options.top))
+        emit(place.row, place.input);
   }
 }
 

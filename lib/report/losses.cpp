@@ -1,8 +1,8 @@
 // Hamming loss, zero-one loss and F1 over labelled variables.
 #include <algorithm>
 
-#include "margrave/error.hpp"
 #include "margrave/predict.hpp"
+#include "report/predicted_labels.hpp"
 #include "report/state_names.hpp"
 
 namespace margrave {
@@ -14,14 +14,6 @@ bool all_binary(const Dataset& data) {
     if (!std::all_of(states.begin(), states.end(), [](std::uint32_t k) { return k == 2; })) return false;
   }
   return true;
-}
-
-const std::vector<std::uint32_t>& labels_of(const Dataset& data, const std::vector<Prediction>& predictions,
-                                            std::size_t m) {
-  if (predictions.size() != data.size() || predictions[m].best.empty() ||
-      predictions[m].best.front().labels.size() != data[m].variables())
-    throw UsageError("predictions do not belong to this dataset");
-  return predictions[m].best.front().labels;
 }
 
 // Counts per variable template and state; templates that no variable uses keep zeros.
@@ -38,12 +30,11 @@ std::vector<std::vector<LabelScore>> count(const Dataset& data, const std::vecto
   }
   for (std::size_t m = 0; m < data.size(); ++m) {
     const FactorGraph graph = data[m];
-    const auto& predicted = labels_of(data, predictions, m);
+    const auto& predicted = predicted_labels(data, predictions, m);
     for (std::size_t i = 0; i < graph.variables(); ++i) {
       if (graph.label(i) == unlabelled) continue;
       const auto truth = static_cast<std::size_t>(graph.label(i));
       auto& scores = counts[graph.topology().variable_template[i]];
-      if (predicted[i] >= scores.size()) throw UsageError("predictions hold a state that does not exist");
       if (predicted[i] == truth) {
         ++scores[truth].true_positive;
       } else {
@@ -88,7 +79,7 @@ Losses losses(const Dataset& data, const std::vector<Prediction>& predictions) {
   std::uint64_t wrong = 0, wrong_examples = 0, proven = 0;
   for (std::size_t m = 0; m < data.size(); ++m) {
     const FactorGraph graph = data[m];
-    const auto& predicted = labels_of(data, predictions, m);
+    const auto& predicted = predicted_labels(data, predictions, m);
     std::uint64_t labelled = 0, mistakes = 0;
     for (std::size_t i = 0; i < graph.variables(); ++i) {
       if (graph.label(i) == unlabelled) continue;
@@ -108,6 +99,7 @@ Losses losses(const Dataset& data, const std::vector<Prediction>& predictions) {
     result.solved_exactly = static_cast<double>(proven) / static_cast<double>(result.examples);
   }
   result.f1 = f1_of(count(data, predictions), all_binary(data));
+  if (const auto chunks = chunk_scores(data, predictions)) result.chunk_f1 = chunks->all.f1();
   return result;
 }
 

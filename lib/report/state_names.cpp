@@ -8,7 +8,8 @@ std::string state_name(const Template& t, std::size_t state) {
   return state < t.state_names.size() ? t.state_names[state] : fmt::format("{}", state);
 }
 
-JointStateNames::JointStateNames(const TemplateSet& templates, const Template& t) : states_(t.states) {
+JointStateNames::JointStateNames(const TemplateSet& templates, const Template& t, std::string_view between)
+    : states_(t.states), between_(between) {
   if (t.order() == 1) {
     names_ = {&t};
     return;
@@ -33,7 +34,7 @@ std::string JointStateNames::operator()(std::size_t joint) const {
     const std::size_t state = joint % states_[i];
     parts[i] = names_[i] == nullptr ? fmt::format("{}", state) : state_name(*names_[i], state);
   }
-  return fmt::format("{}", fmt::join(parts, ","));
+  return fmt::format("{}", fmt::join(parts, between_));
 }
 
 }  // namespace margrave

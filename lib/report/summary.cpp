@@ -11,10 +11,12 @@ Json number(const std::optional<double>& value) { return value ? Json(*value) : 
 
 Json object(const std::optional<Losses>& losses) {
   if (!losses) return nullptr;
-  return {{"hamming", losses->hamming},
-          {"zero_one", losses->zero_one},
-          {"f1", losses->f1},
-          {"solved_exactly", losses->solved_exactly}};
+  Json json = {{"hamming", losses->hamming},
+               {"zero_one", losses->zero_one},
+               {"f1", losses->f1},
+               {"solved_exactly", losses->solved_exactly}};
+  if (losses->chunk_f1) json["chunk_f1"] = *losses->chunk_f1;
+  return json;
 }
 
 }  // namespace

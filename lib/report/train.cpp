@@ -56,13 +56,23 @@ struct SolverMaker {
   std::unique_ptr<Solver> operator()(const OneSlackOptions& options) const {
     return make_one_slack(problem, options);
   }
+  std::unique_ptr<Solver> operator()(const SdcaOptions& options) const { return make_sdca(problem, options); }
+  std::unique_ptr<Solver> operator()(const LbfgsOptions& options) const {
+    return make_lbfgs(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const OwlQnOptions& options) const {
+    return make_owl_qn(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const ExponentiatedGradientOptions& options) const {
+    return make_exponentiated_gradient(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const ExtragradientOptions& options) const {
+    return make_extragradient(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const SmoOptions& options) const { return make_smo(problem, options); }
   std::unique_ptr<Solver> operator()(const EgrOptions& options) const { return make_egr(problem, options); }
   std::unique_ptr<Solver> operator()(const EgrKernelOptions& options) const {
     return make_egr_kernel(problem, options, kernel);
-  }
-  template <class Later>
-  std::unique_ptr<Solver> operator()(const Later& /*options*/) const {
-    throw UsageError("this solver is not there yet");
   }
   std::unique_ptr<Solver> operator()(const AutoSolver& /*options*/) const {
     throw InternalError("no solver was chosen");

@@ -39,6 +39,7 @@ struct BlockStep {
 // A worker's memory.
 struct BlockWorker {
   Potentials potentials;
+  Potentials lowered;  // smo: −θ within the support
   Scratch scratch;
   FeatureGram::Scratch gram;
   // What the oracle answered: as it came, and split into labels and the rest.

@@ -3,7 +3,7 @@
 // steps are possible, because the vertices that μ is made of are forgotten.
 #include <algorithm>
 
-#include "model/clique_scores.hpp"
+#include "model/topology.hpp"
 #include "solvers/dual_blocks.hpp"
 #include "solvers/marginal_point.hpp"
 
@@ -13,8 +13,7 @@ namespace {
 
 class MarginalBlocks final : public DualBlocks {
  public:
-  explicit MarginalBlocks(const Problem& problem)
-      : problem_(problem), point_(problem), store_(point_.store()) {
+  explicit MarginalBlocks(const Problem& problem) : problem_(problem), store_(problem.data) {
     store_.start_at_truth(problem.data);
   }
 
@@ -29,7 +28,7 @@ class MarginalBlocks final : public DualBlocks {
     worker.potentials.fill(problem_.data, g, w, version);
     const double truth = worker.potentials.score(g, g.labels());
     worker.potentials.add_loss(g, problem_.objective.loss_scale(g));
-    const double mean = expected_score(g, worker.potentials, mu) - truth;  // <μ, θ>
+    const double mean = expected_score(top, worker.potentials, mu) - truth;  // <μ, θ>
     const Answer answer = problem_.oracle->maximise(g, worker.potentials, worker.scratch, step.vertex);
     step.block_gap = std::max(0.0, answer.bound - truth - mean);
     ++step.oracle_calls;
@@ -45,8 +44,8 @@ class MarginalBlocks final : public DualBlocks {
       }
     }
     step.loss_change =
-        point_.expected_loss(step.example, {target, mu.size()}) - point_.expected_loss(step.example, mu);
-    step.curvature = squared_norm(step.changes, worker.gram);
+        expected_loss(problem_.objective, g, {target, mu.size()}) - expected_loss(problem_.objective, g, mu);
+    step.curvature = squared_norm(problem_.data, step.changes, worker.gram);
   }
 
   void apply(const BlockStep& step, double length) override {
@@ -56,8 +55,11 @@ class MarginalBlocks final : public DualBlocks {
     for (const Mass& e : step.vertex) mu[top.clique_offset[e.clique] + e.joint] += length * e.mass;
   }
 
-  void masses(std::size_t m, std::vector<Mass>& out) const override { point_.masses(m, out); }
+  void masses(std::size_t m, std::vector<Mass>& out) const override {
+    append_marginals(problem_.data[m].topology(), store_[m], out);
+  }
 
+  bool dense() const override { return true; }
   bool has_cache() const override { return false; }
   void make_room(std::uint32_t) override {}
   void reserve_step(BlockStep& step) const override {
@@ -69,46 +71,22 @@ class MarginalBlocks final : public DualBlocks {
   void reserve_worker(BlockWorker& worker) const override {
     for (std::size_t m = 0; m < store_.size(); ++m) worker.gradient.reserve(store_[m].size());
   }
-  std::optional<Certificate> certificate() const override { return point_.certificate(); }
-  std::uint64_t bytes() const override { return point_.bytes(); }
+  std::optional<Certificate> certificate() const override { return marginal_certificate(problem_, *this); }
+  std::uint64_t bytes() const override { return store_.bytes(); }
 
-  void save(ByteWriter& out) const override { point_.save(out); }
-  void restore(ByteReader& in) override { point_.restore(in); }
+  void save(ByteWriter& out) const override {
+    out.put(problem_.oracle->exact());
+    save_marginals(store_, out);
+  }
+  void restore(ByteReader& in) override {
+    if (!in.get<bool>() && problem_.oracle->exact() && !all_forests(problem_.data))
+      in.fail("holds marginals of a relaxation, and the oracle of this run is exact");
+    restore_marginals(problem_.data, in, store_);
+  }
 
  private:
-  static double expected_score(const FactorGraph& g, const Potentials& potentials,
-                               std::span<const double> mu) {
-    const Topology& top = g.topology();
-    double sum = 0;
-    for (std::size_t a = 0; a < top.cliques(); ++a) {
-      for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
-        if (mu[y] != 0) sum += mu[y] * potentials.score(top, a, y - top.clique_offset[a]);
-    }
-    return sum;
-  }
-
-  // |Σ changes|² by scattering into a worker's weight vector of zeros.
-  double squared_norm(const std::vector<CliqueChange>& changes, FeatureGram::Scratch& scratch) const {
-    const Dataset& data = problem_.data;
-    double* block = scratch.zeros(data.templates().storage());
-    for (const CliqueChange& c : changes) {
-      for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
-                      [&](std::uint64_t at, double value) { block[at] += value; });
-    }
-    double sum = 0;
-    for (const CliqueChange& c : changes) {
-      for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
-                      [&](std::uint64_t at, double) {
-                        sum += block[at] * block[at];
-                        block[at] = 0;
-                      });
-    }
-    return sum;
-  }
-
   Problem problem_;
-  MarginalPoint point_;
-  MarginalStore<double>& store_;
+  MarginalStore<double> store_;
 };
 
 }  // namespace

@@ -233,4 +233,22 @@ void FeatureGram::gram_products(const FactorGraph& graph, const Group& group, co
   }
 }
 
+double squared_norm(const Dataset& data, std::span<const CliqueChange> changes,
+                    FeatureGram::Scratch& scratch) {
+  double* block = scratch.zeros(data.templates().storage());
+  for (const CliqueChange& c : changes) {
+    for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
+                    [&](std::uint64_t at, double value) { block[at] += value; });
+  }
+  double sum = 0;
+  for (const CliqueChange& c : changes) {
+    for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
+                    [&](std::uint64_t at, double) {
+                      sum += block[at] * block[at];
+                      block[at] = 0;
+                    });
+  }
+  return sum;
+}
+
 }  // namespace margrave

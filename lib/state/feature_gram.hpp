@@ -18,6 +18,7 @@
 #include "margrave/dataset.hpp"
 #include "model/mass.hpp"
 #include "parallel/arena.hpp"
+#include "state/weight_store.hpp"
 
 namespace margrave {
 
@@ -94,5 +95,9 @@ class FeatureGram {
   std::vector<std::uint64_t> gram_begin_;
   Buffer<double> gram_;  // double: steps divide by small differences of these
 };
+
+// |Σ changes|², scattered into the worker's block.
+double squared_norm(const Dataset& data, std::span<const CliqueChange> changes,
+                    FeatureGram::Scratch& scratch);
 
 }  // namespace margrave

@@ -290,6 +290,24 @@ TEST_P(KernelsOf, ReductionsEqualNaiveLoops) {
   }
 }
 
+TEST_P(KernelsOf, EntropyAlongALine) {
+  for (std::size_t n = 0; n <= 40; ++n) {
+    std::vector<double> mass(n), change(n);
+    double value = 0, slope = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      mass[i] = random_.below(4) == 0 ? 0.0 : random_.uniform();
+      const double target = random_.below(4) == 0 ? 0.0 : random_.uniform();
+      change[i] = target - mass[i];
+      const double at = mass[i] + 0.25 * change[i];
+      if (at > 0) value -= at * std::log(at);
+      slope -= change[i] * std::log(std::max(at, 1e-300));
+    }
+    const auto found = k_->entropy_along(mass.data(), change.data(), n, 0.25);
+    EXPECT_NEAR(found.value, value, 1e-13 * static_cast<double>(n + 1));
+    EXPECT_NEAR(found.slope, slope, 1e-12 * static_cast<double>(n + 1));
+  }
+}
+
 TEST_P(KernelsOf, ExponentialIsAccurateAndExactlyZeroAtMinusInfinity) {
   for (std::size_t n = 1; n <= 40; ++n) {
     std::vector<double> x = numbers(n, 100);

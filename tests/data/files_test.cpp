@@ -104,7 +104,8 @@ TEST(ReadData, TellsMissingFilesFoldersAndWrongOptionsApart) {
     read_data(folder.file("absent"), options);
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("letter, multilabel, jsonl, mgd"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("letter, conll, crfsuite, multilabel, arff, jsonl, mgd"),
+              std::string::npos);
   }
   const std::string path = folder.write("a", small_multilabel);
   options = {};

@@ -106,6 +106,42 @@ TEST_F(RealReaders, MultilabelSetsHaveTheirCounts) {
   }
 }
 
+// The usual set for chunking, which comes with CRF++.
+constexpr const char* chunking_template =
+    "U00:%x[-2,0]\nU01:%x[-1,0]\nU02:%x[0,0]\nU03:%x[1,0]\nU04:%x[2,0]\nU05:%x[-1,0]/%x[0,0]\n"
+    "U06:%x[0,0]/%x[1,0]\nU10:%x[-2,1]\nU11:%x[-1,1]\nU12:%x[0,1]\nU13:%x[1,1]\nU14:%x[2,1]\n"
+    "U15:%x[-2,1]/%x[-1,1]\nU16:%x[-1,1]/%x[0,1]\nU17:%x[0,1]/%x[1,1]\nU18:%x[1,1]/%x[2,1]\n"
+    "U20:%x[-2,1]/%x[-1,1]/%x[0,1]\nU21:%x[-1,1]/%x[0,1]/%x[1,1]\nU22:%x[0,1]/%x[1,1]/%x[2,1]\n"
+    "B\n";
+
+TEST_F(RealReaders, ChunkingHasItsCountsAndFeatures) {
+  ReadOptions options;
+  options.feature_template = chunking_template;
+  const DataFile train = read_data(folder_ + "/conll2000/train.txt.gz", options);
+  EXPECT_TRUE(train.warnings.empty());
+  EXPECT_EQ(train.format, "conll");
+  EXPECT_EQ(train.data.size(), 8936U);
+  EXPECT_EQ(train.data.variables(), 211727U);
+  const Template& token = train.data.templates()[0];
+  EXPECT_EQ(token.states[0], 22U);
+  EXPECT_EQ(token.inputs, 338551U);
+  EXPECT_EQ(train.data.templates().dimension(), 338551U * 22U + 22U * 22U);
+  const Inspection found = inspect(train.data);
+  EXPECT_EQ(found.chains + found.independent, 8936U);
+  EXPECT_EQ(found.factors, 211727U - 8936U);
+  EXPECT_EQ(found.nonzeros, 203314U * 19U + 1U) << "equal vectors are stored once";
+  const DataFile test = read_data(folder_ + "/conll2000/test.txt.gz", train.read, &train.data.templates());
+  EXPECT_EQ(test.data.size(), 2012U);
+  EXPECT_EQ(test.data.variables(), 47377U);
+  EXPECT_EQ(inspect(test.data).unlabelled_variables, 2U) << "I-LST does not occur in train";
+  EXPECT_EQ(test.warnings.size(), 2U) << "of labels that are new, and of features";
+  options.cutoff = 2;
+  EXPECT_EQ(read("conll2000/train.txt.gz", options).templates()[0].inputs, 118662U);
+  options.cutoff = 3;
+  EXPECT_EQ(read("conll2000/train.txt.gz", options).templates()[0].inputs, 76328U);
+  EXPECT_EQ(read("conll2000/train.txt.gz").templates()[0].states[0], 22U) << "recognised without a template";
+}
+
 TEST_F(RealReaders, GeneralGraphsHaveTheirCounts) {
   EXPECT_EQ(read("msrc21sp/train.jsonl.gz").size(), 276U);
   EXPECT_EQ(read("msrc21sp/val.jsonl.gz").size(), 59U);

@@ -72,6 +72,24 @@ TEST(Dump, TopListsTheLargestOfEachRowFirst) {
             "node\t0\t0\t0.5\nnode\t0\t1\t-3\nnode\t0\t2\t2\nnode\t1\t0\t1\nnode\t1\t1\t1\nnode\t1\t2\t-1\n");
 }
 
+TEST(Dump, TopListsTheStrongestTransitionsOfAll) {
+  Template tag = make_template("tag", {3}, 1);
+  tag.state_names = {"O", "B-X", "I-X"};
+  Model model;
+  model.templates = TemplateSet({tag, make_template("transition", {3, 3}, 2)});
+  model.weights.assign(model.templates.storage(), 0);
+  const auto set = [&](std::uint64_t row, std::uint64_t input, double w) {
+    model.weights[model.templates[1].offset + input * model.templates[1].stride + row] = w;
+  };
+  set(5, 0, 4);   // B-X, I-X
+  set(2, 1, -5);  // O, I-X
+  set(8, 0, 3);   // I-X, I-X
+  EXPECT_EQ(text_of(model, {.top = 2, .nonzero = true}),
+            "transition\tO -> I-X\t1\t-5\ntransition\tB-X -> I-X\t0\t4\n");
+  EXPECT_EQ(text_of(model, {.nonzero = true}),
+            "transition\tO,I-X\t1\t-5\ntransition\tB-X,I-X\t0\t4\ntransition\tI-X,I-X\t0\t3\n");
+}
+
 TEST(Dump, JsonHoldsTheSameWeightsAndTheProvenance) {
   Model model = small_model();
   model.provenance = R"({"epochs":3})";

@@ -61,7 +61,7 @@ void change(Bytes& bytes, Random& random) {
 // A copy of a file with one or two sections changed, and new checksums.
 void change_file(const std::string& from, const std::string& to, FileKind kind,
                  std::span<const std::string_view> names, Random& random) {
-  const std::uint32_t version = kind == FileKind::dataset ? 1 : kind == FileKind::model ? 3 : 2;
+  const std::uint32_t version = kind == FileKind::dataset ? 1 : kind == FileKind::checkpoint ? 2 : 3;
   const auto file = SectionFile::open(from, kind, version);
   std::vector<std::pair<std::string, Bytes>> sections;
   for (const std::string_view name : names)
@@ -229,11 +229,26 @@ TEST(HostileFiles, CheckpointsOfEverySolverAreRefusedOrContinued) {
   const Dataset data = chains();
   for (const SolverOptions& solver : std::vector<SolverOptions>{
            BcfwOptions{.steps = Steps::plain, .representation = Representation::marginals}, NSlackOptions{},
-           OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{}, EgrOptions{},
-           EgrOptions{.adaptive = false}, EgrKernelOptions{}}) {
+           OneSlackOptions{}, IdalOptions{}, GdmmOptions{}, SoftBcfwOptions{}, DlpwOptions{},
+           ExponentiatedGradientOptions{}, ExponentiatedGradientOptions{.updates = Updates::batch},
+           ExtragradientOptions{}, SmoOptions{}, EgrOptions{}, EgrOptions{.adaptive = false},
+           EgrKernelOptions{}}) {
     SCOPED_TRACE(solver.index());
     TrainOptions options = short_run();
     options.solver = solver;
+    expect_checkpoints_are_refused_or_continued(data, options, 120);
+  }
+}
+
+TEST(HostileFiles, CheckpointsOfSmoothSolversAreRefusedOrContinued) {
+  const Dataset data = chains();
+  for (const SolverOptions& solver :
+       std::vector<SolverOptions>{SdcaOptions{}, LbfgsOptions{}, OwlQnOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    TrainOptions options = short_run();
+    options.loss = Loss::log;
+    options.solver = solver;
+    if (std::holds_alternative<OwlQnOptions>(solver)) options.regularizer = Regularizer::l1;
     expect_checkpoints_are_refused_or_continued(data, options, 120);
   }
 }

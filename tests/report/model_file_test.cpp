@@ -88,6 +88,7 @@ void expect_equal(const Model& a, const Model& b) {
   EXPECT_EQ(a.gamma, b.gamma);
   EXPECT_EQ(a.entropy, b.entropy);
   EXPECT_EQ(a.hamming, b.hamming);
+  EXPECT_EQ(a.regularizer, b.regularizer);
   EXPECT_EQ(a.provenance, b.provenance);
   ASSERT_EQ(a.certificate.has_value(), b.certificate.has_value());
   if (!a.certificate) return;
@@ -116,6 +117,7 @@ TEST(ModelFile, KeepsEveryPartOfRandomModels) {
     if (seed % 3 == 1) model.certificate = random_certificate(seed, 3);
     if (seed % 3 == 2) model.certificate = random_marginals(seed);
     if (seed % 2 == 0) model.entropy = Entropy::otrw;
+    if (seed % 3 == 0) model.regularizer = Regularizer::l1;
     save_model(model, directory.file("m"));
     expect_equal(load_model(directory.file("m")), model);
   }
@@ -188,7 +190,7 @@ TEST(ModelFile, RefusesForeignAndMissingFiles) {
   EXPECT_THROW(load_model(directory.file("dataset")), InputError);
   SectionWriter(FileKind::model, 99).write(directory.file("newer"));
   EXPECT_THROW(load_model(directory.file("newer")), InputError);
-  SectionWriter(FileKind::model, 2).write(directory.file("nothing inside"));
+  SectionWriter(FileKind::model, 3).write(directory.file("nothing inside"));
   EXPECT_THROW(load_model(directory.file("nothing inside")), InputError);
 }
 
@@ -214,19 +216,23 @@ TEST(ModelFile, RefusesEveryTruncationAndEveryChangedByte) {
   }
 }
 
-// Version 1: no entropy in the settings, whose last byte it is now.
-TEST(ModelFile, OfTheFirstVersionIsStillRead) {
+// The last two bytes of the settings are the entropy, since version 2, and the regularizer, since version 3.
+TEST(ModelFile, OfOlderVersionsAreStillRead) {
   const ScratchFolder directory;
   Model model = random_model(6);
   model.certificate = random_certificate(6, 3);
+  model.entropy = Entropy::gini;
   save_model(model, directory.file("m"));
-  const auto file = SectionFile::open(directory.file("m"), FileKind::model, 2);
-  SectionWriter writer(FileKind::model, 1);
-  for (const auto name : names)
-    if (const auto bytes = file->find(name))
-      writer.add(std::string(name), name == "settings" ? bytes->first(bytes->size() - 1) : *bytes);
-  writer.write(directory.file("old"));
-  expect_equal(load_model(directory.file("old")), model);
+  const auto file = SectionFile::open(directory.file("m"), FileKind::model, 3);
+  for (const std::uint32_t version : {1U, 2U}) {
+    SectionWriter writer(FileKind::model, version);
+    for (const auto name : names)
+      if (const auto bytes = file->find(name))
+        writer.add(std::string(name),
+                   name == "settings" ? bytes->first(bytes->size() - (3 - version)) : *bytes);
+    writer.write(directory.file("old"));
+    expect_equal(load_model(directory.file("old")), model);
+  }
 }
 
 // Sections of a good file with valid checksums around changed
@@ -241,7 +247,7 @@ TEST(ModelFile, SurvivesAnyContentBehindValidChecksums) {
       model.certificate = seed % 400 < 200 ? random_certificate(seed, 2) : random_marginals(seed);
       save_model(model, directory.file("m"));
     }
-    const auto file = SectionFile::open(directory.file("m"), FileKind::model, 2);
+    const auto file = SectionFile::open(directory.file("m"), FileKind::model, 3);
     std::vector<std::pair<std::string, std::vector<std::byte>>> sections;
     for (const auto name : names)
       if (const auto bytes = file->find(name))
@@ -257,7 +263,7 @@ TEST(ModelFile, SurvivesAnyContentBehindValidChecksums) {
                   : kind == 2 ? std::byte{0x7f}
                               : static_cast<std::byte>(random.below(256));
     }
-    SectionWriter writer(FileKind::model, 2);
+    SectionWriter writer(FileKind::model, 3);
     for (const auto& [name, content] : sections) writer.add(name, content);
     writer.write(directory.file("bad"));
     try {

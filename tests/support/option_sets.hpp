@@ -153,6 +153,37 @@ inline std::vector<OptionSet> one_slack_option_sets() {
   return sets;
 }
 
+// Smooth losses with l2.
+inline std::vector<OptionSet> smooth_option_sets(bool forests) {
+  std::vector<OptionSet> sets;
+  sets.push_back(option_set("as it comes", LbfgsOptions{}));
+  sets.push_back(option_set("history 3", LbfgsOptions{.history = 3}));
+  if (!forests) return sets;
+  sets.push_back(option_set("as it comes", SdcaOptions{}));
+  sets.push_back(option_set("batch 1", SdcaOptions{.batch = 1}));
+  sets.push_back(option_set("permuted", SdcaOptions{.gap_sampling = false, .batch = 4}));
+  return sets;
+}
+
+// Solvers over marginals of exact oracles, in deterministic mode.
+inline std::vector<OptionSet> exponentiated_gradient_option_sets() {
+  using Options = ExponentiatedGradientOptions;
+  std::vector<OptionSet> sets;
+  sets.push_back(option_set("as it comes", Options{}));
+  sets.push_back(option_set("one by one", Options{.batch = 1}));
+  sets.push_back(option_set("given length", Options{.learning_rate = 50, .batch = 4}));
+  sets.push_back(option_set("all at once", Options{.updates = Updates::batch}));
+  return sets;
+}
+inline std::vector<OptionSet> marginal_option_sets() {
+  std::vector<OptionSet> sets = exponentiated_gradient_option_sets();
+  sets.push_back(option_set("as it comes", ExtragradientOptions{}));
+  sets.push_back(option_set("given length", ExtragradientOptions{.learning_rate = 5}));
+  sets.push_back(option_set("as it comes", SmoOptions{}));
+  sets.push_back(option_set("one by one", SmoOptions{.batch = 1}));
+  return sets;
+}
+
 // The constant that is found, and the paper's.
 inline std::vector<OptionSet> egr_option_sets() {
   return {option_set("adaptive", EgrOptions{}), option_set("paper", EgrOptions{.adaptive = false})};

@@ -1,0 +1,67 @@
+// L-BFGS (Nocedal 1980; Liu and Nocedal 1989) on f(w), and OWL-QN (Andrew and Gao 2007) on f(w) + c·|w|₁.
+//
+// An iteration:
+//   1. d = −H·g by the two-loop recursion over the last `history` pairs s = w' − w, y = ∇f(w') − ∇f(w);
+//      OWL-QN: g is the pseudo-gradient, and coordinates of d that do not descend along it become 0
+//   2. lengths 1, then shorter by interpolation, until the value falls enough (Armijo); OWL-QN projects every
+//      trial onto the orthant of w (of −g where w is 0)
+//   3. the pair (s, y) is remembered where <s, y> > 0
+// Own code rather than libLBFGS, which runs a whole minimisation in one call and keeps its state to itself: a
+// run here is stopped, saved and resumed to the same bits between any two iterations, and its vectors are
+// worked on by all threads. Every sum has a fixed order. tests/optim compares the two.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/stream.hpp"
+#include "parallel/arena.hpp"
+
+namespace margrave {
+
+class QuasiNewton {
+ public:
+  // Writes ∇f and returns f.
+  using Function = FunctionRef<double(std::span<const double> w, std::span<double> gradient)>;
+
+  QuasiNewton(std::size_t size, std::uint32_t history, double l1 = 0);
+
+  // One iteration. False where rounding leaves nothing to gain; further calls then do nothing.
+  bool step(Arena& arena, Function f);
+
+  // Keeps the weights and nothing else: for a start on another function.
+  void forget();
+
+  std::span<const double> weights() const { return w_; }
+  // f(w) + c·|w|₁; after the first step.
+  double value() const { return value_; }
+  std::uint64_t bytes() const;
+
+  void save(ByteWriter& out) const;
+  void restore(ByteReader& in);
+
+ private:
+  struct Pair {
+    std::vector<double> s, y;
+    double product = 0;  // <s, y>
+  };
+  void start(Arena& arena, Function f);
+  void pseudo_gradient(Arena& arena);
+  void direction(Arena& arena);
+  bool line_search(Arena& arena, Function f);
+  void trial(Arena& arena, double length);
+  double value_at(Arena& arena, std::span<const double> w, double smooth) const;
+  void remember(Arena& arena);
+
+  std::size_t history_;
+  double l1_;
+  bool started_ = false, stuck_ = false;
+  double value_ = 0;
+  std::vector<double> w_, gradient_;
+  std::vector<Pair> pairs_;  // oldest first
+  // Scratch.
+  std::vector<double> next_, next_gradient_, steepest_, direction_;
+};
+
+}  // namespace margrave

@@ -1,0 +1,106 @@
+// L-BFGS and OWL-QN on a smooth loss over exact marginals: the CRF trainers of 003 and 004.
+//
+// Problem: min P(w) = λ/2·|w|² + R(w) (lbfgs), min λ/2·|w|₁ + R(w) (owl-qn), R the mean smooth loss
+// (objective/smooth_risk.hpp): log loss, loss-augmented or tempered.
+// An iteration is a quasi-Newton step (optim/quasi_newton.hpp), mostly with one exp-oracle call per example;
+// an epoch is ten of them, so that evaluations, which cost as much as one, are seldom.
+//
+// Certified without dual variables: the distributions that w gives its examples are a dual point, and at w
+// the gap is |∇P(w)|²/(2λ) (GapEvaluator::evaluate_at, which also has the bound under l1).
+//
+// Parallel: oracle calls by example, feature sums and vectors in fixed blocks (state/feature_sums.hpp); no
+// state is shared but w, which is frozen meanwhile. The same bits at any number of threads, in either mode.
+#include <algorithm>
+#include <string>
+
+#include "margrave/error.hpp"
+#include "objective/smooth_risk.hpp"
+#include "optim/quasi_newton.hpp"
+#include "solvers/solver.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::uint32_t iterations_per_epoch = 10;
+
+class QuasiNewtonSolver final : public Solver {
+ public:
+  QuasiNewtonSolver(const Problem& problem, std::string_view name, std::uint32_t history)
+      : problem_(problem),
+        name_(name),
+        risk_(problem.data, problem.objective, *problem.oracle, problem.arena),
+        minimiser_(problem.data.templates().storage(), history,
+                   problem.objective.regularizer == Regularizer::l1 ? problem.objective.lambda / 2 : 0) {}
+
+  std::string_view name() const override { return name_; }
+
+  bool epoch(EpochControl& control) override {
+    while (iteration_ < iterations_per_epoch) {
+      minimiser_.step(problem_.arena, [&](std::span<const double> w, std::span<double> gradient) {
+        return value_and_gradient(w, gradient);
+      });
+      ++iteration_;
+      if (!control.proceed(static_cast<double>(iteration_) / iterations_per_epoch)) return false;
+    }
+    iteration_ = 0;
+    return true;
+  }
+
+  const DualPoint* dual_point() const override { return nullptr; }
+  std::span<const double> weights() const override { return minimiser_.weights(); }
+  void adopt(std::span<const double> /*weights*/) override {
+    throw InternalError("a quasi-Newton method has weights of its own");
+  }
+  std::uint64_t oracle_calls() const override { return earlier_calls_ + risk_.oracle_calls(); }
+  std::uint64_t bytes() const override { return risk_.bytes() + minimiser_.bytes(); }
+
+  void save(ByteWriter& out) const override {
+    minimiser_.save(out);
+    out.put(iteration_);
+    out.put(oracle_calls());
+  }
+  void restore(ByteReader& in) override {
+    minimiser_.restore(in);
+    iteration_ = in.get<std::uint32_t>();
+    if (iteration_ > iterations_per_epoch) in.fail("points behind the end of an epoch");
+    earlier_calls_ = in.get<std::uint64_t>();
+  }
+  // The weights of another quasi-Newton run.
+  void warm_start(ByteReader& in) override {
+    minimiser_.restore(in);
+    minimiser_.forget();
+  }
+
+ private:
+  double value_and_gradient(std::span<const double> w, std::span<double> gradient) {
+    const double risk = risk_.value_and_gradient(w, gradient);
+    if (problem_.objective.regularizer == Regularizer::l1) return risk;
+    const double lambda = problem_.objective.lambda;
+    double norm = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      norm += w[i] * w[i];
+      gradient[i] += lambda * w[i];
+    }
+    return lambda / 2 * norm + risk;
+  }
+
+  Problem problem_;
+  std::string_view name_;
+  SmoothRisk risk_;
+  QuasiNewton minimiser_;
+  std::uint32_t iteration_ = 0;  // of the epoch under way
+  std::uint64_t earlier_calls_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Solver> make_lbfgs(const Problem& problem, const LbfgsOptions& options) {
+  return std::make_unique<QuasiNewtonSolver>(problem, LbfgsOptions::solver_name, options.history);
+}
+
+std::unique_ptr<Solver> make_owl_qn(const Problem& problem, const OwlQnOptions& options) {
+  return std::make_unique<QuasiNewtonSolver>(problem, OwlQnOptions::solver_name, options.history);
+}
+
+}  // namespace margrave

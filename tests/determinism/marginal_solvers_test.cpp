@@ -1,0 +1,103 @@
+// Solvers over marginals: one set of model bytes, whatever the threads and the interruptions.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "determinism/runs.hpp"
+#include "margrave/train.hpp"
+#include "model/topology.hpp"
+#include "support/option_sets.hpp"
+#include "support/problems.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace margrave::test {
+namespace {
+
+// The hinge, and what of it is smooth.
+std::vector<OptionSet> all_sets() {
+  std::vector<OptionSet> sets = marginal_option_sets();
+  for (OptionSet set : exponentiated_gradient_option_sets()) {
+    set.name += ", log loss";
+    set.options.loss = Loss::log;
+    sets.push_back(set);
+  }
+  return sets;
+}
+
+void expect_one_set_of_bytes(const Dataset& data, const OptionSet& set, const ScratchFolder& folder) {
+  SCOPED_TRACE(set.name);
+  std::set<std::string> bytes;
+  for (const int threads : {1, 1, 2, 3, 7, 16}) {
+    TrainOptions options = few_epochs(set.options);
+    options.threads = threads;
+    bytes.insert(model_bytes(train(data, options), folder));
+  }
+  EXPECT_EQ(bytes.size(), 1U);
+}
+
+TEST(MarginalDeterminism, ModelBytesDoNotDependOnThreads) {
+  const ScratchFolder folder;
+  for (const OptionSet& set : all_sets()) expect_one_set_of_bytes(many_chains(), set, folder);
+}
+
+TEST(MarginalDeterminism, HoldsOnEveryKindOfGraph) {
+  const ScratchFolder folder;
+  for (const TinyProblem& p : tiny_problems()) {
+    SCOPED_TRACE(p.name);
+    const Dataset data = p.make();
+    for (const OptionSet& set : all_sets()) {
+      const bool needs_forests =
+          set.options.loss == Loss::log || std::holds_alternative<SmoOptions>(set.options.solver);
+      if (!needs_forests || all_forests(data)) expect_one_set_of_bytes(data, set, folder);
+    }
+  }
+}
+
+TEST(MarginalCheckpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
+  const Dataset data = many_chains();
+  for (const OptionSet& set : all_sets()) {
+    SCOPED_TRACE(set.name);
+    expect_bits_after_interruptions(data, few_epochs(set.options), {1U, 2U, 3U, 5U, 7U, 16U}, 3);
+  }
+}
+
+TEST(MarginalCheckpoint, DamagedFilesAreRefused) {
+  const Dataset data = many_chains();
+  for (const SolverOptions& solver :
+       std::vector<SolverOptions>{ExponentiatedGradientOptions{}, ExtragradientOptions{}, SmoOptions{}}) {
+    TrainOptions options;
+    options.solver = solver;
+    expect_damage_is_refused(data, options);
+  }
+}
+
+// From a neighbouring λ a run needs fewer epochs, and ends within the same gap.
+TEST(MarginalCheckpoint, DistributionsStartARunAtAnotherLambda) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  for (const SolverOptions& solver :
+       std::vector<SolverOptions>{ExponentiatedGradientOptions{}, ExtragradientOptions{}, SmoOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    TrainOptions options;
+    options.solver = solver;
+    options.gap = 0.05;
+    options.max_epochs = 5000;
+    options.lambda = 0.11;
+    options.checkpoint = folder.file("checkpoint");
+    ASSERT_EQ(train(data, options).report.status, Status::converged);
+    options.checkpoint.clear();
+    options.lambda = 0.1;
+    const Report cold = train(data, options).report;
+    options.warm_start = folder.file("checkpoint");
+    const Report warm = train(data, options).report;
+    EXPECT_EQ(warm.status, Status::converged);
+    EXPECT_NEAR(warm.last.primal, cold.last.primal, 0.05 * cold.last.primal);
+    EXPECT_LT(warm.epochs, cold.epochs);
+  }
+}
+
+}  // namespace
+}  // namespace margrave::test

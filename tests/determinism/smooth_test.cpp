@@ -1,0 +1,74 @@
+// Smooth losses: one set of model bytes, whatever the threads and the interruptions.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "determinism/runs.hpp"
+#include "margrave/train.hpp"
+#include "support/option_sets.hpp"
+#include "support/problems.hpp"
+#include "support/scratch_folder.hpp"
+
+namespace margrave::test {
+namespace {
+
+std::vector<OptionSet> all_sets() {
+  std::vector<OptionSet> sets = smooth_option_sets(true);
+  OptionSet sparse = option_set("as it comes", OwlQnOptions{});
+  sparse.options.regularizer = Regularizer::l1;
+  sets.push_back(sparse);
+  for (OptionSet& set : sets) {
+    set.options.loss = Loss::log;
+    set.options.lambda = 0.01;
+  }
+  return sets;
+}
+
+TEST(SmoothDeterminism, ModelBytesDoNotDependOnThreads) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  for (const OptionSet& set : all_sets()) {
+    SCOPED_TRACE(set.name);
+    std::set<std::string> bytes;
+    for (const int threads : {1, 1, 2, 3, 7, 16}) {
+      TrainOptions options = few_epochs(set.options);
+      options.threads = threads;
+      bytes.insert(model_bytes(train(data, options), folder));
+    }
+    EXPECT_EQ(bytes.size(), 1U);
+  }
+}
+
+TEST(SmoothCheckpoint, AnInterruptedRunEndsWithTheBitsOfAnUninterruptedOne) {
+  const Dataset data = many_chains();
+  for (const OptionSet& set : all_sets()) {
+    SCOPED_TRACE(set.name);
+    expect_bits_after_interruptions(data, few_epochs(set.options), {1U, 2U, 3U, 5U, 13U}, 3);
+    expect_damage_is_refused(data, set.options);
+  }
+}
+
+// At another λ the point of a run is a better start than none.
+TEST(SmoothCheckpoint, WarmStartsAtAnotherLambda) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  for (const OptionSet& set : all_sets()) {
+    SCOPED_TRACE(set.name);
+    TrainOptions options = set.options;
+    options.gap = 1e-4;
+    options.checkpoint = folder.file("checkpoint");
+    train(data, options);
+    options.checkpoint.clear();
+    options.lambda = 0.009;
+    const auto cold = train(data, options).report;
+    options.warm_start = folder.file("checkpoint");
+    const auto warm = train(data, options).report;
+    EXPECT_EQ(warm.status, Status::converged);
+    EXPECT_LE(warm.trace.front().primal, cold.trace.front().primal);
+  }
+}
+
+}  // namespace
+}  // namespace margrave::test
