@@ -4,8 +4,6 @@
 //   w_t(row) = Σ_p b_p(t, row) φ(x_p),  |w|² = |explicit|² + Σ_pq <b_p, b_q> k(x_p, x_q)
 // The model's b are those of its support; the certificate's, from its marginals μ̄ rounded into the local
 // polytope, are (1/(λM)) Σ [1(y = y*) − μ̄_i(y)] over the variables i with input x_p.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <variant>
@@ -166,12 +164,13 @@ class Certifier {
     return sum.value();
   }
 
-  // Where the coefficients or scores of a variable's rows begin; nullptr for cliques with explicit weights.
+  // Where the coefficients or scores of a variable's rows begin.
   template <class Values>
   auto* rows_of(const FactorGraph& graph, std::size_t clique, Part& part, Values& values) const {
     return values.data() + part.place[graph.input_of(clique)] * part.columns +
            column_of_[graph.topology().template_of(clique)];
   }
+  // nullptr for cliques with explicit weights.
   Part* part_of(const FactorGraph& graph, std::size_t clique) {
     const std::uint32_t part = part_of_[graph.topology().template_of(clique)];
     return part == none ? nullptr : &parts_[part];
@@ -232,7 +231,8 @@ class Certifier {
 
 CertifiedBounds certify_kernel(const Model& model, const Dataset& data, int threads) {
   if (model.loss != Loss::hinge || model.gamma != 0)
-    throw UsageError("of models with kernels only the plain hinge can be certified");
+    throw InputError(
+        {}, "the model has kernels and a smooth loss, and only the plain hinge is trained with them");
   const auto oracle = make_exact_oracle(data);
   Certifier certifier(model, data, threads);
   CertifiedBounds bounds;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "margrave/error.hpp"
@@ -46,13 +47,17 @@ const char* wrong(const KernelExpansion::Group& group, const TemplateSet& templa
   return nullptr;
 }
 
-const char* wrong(const KernelExpansion& kernel, const TemplateSet& templates) {
+const char* wrong(const KernelExpansion& kernel, const TemplateSet& templates,
+                  std::span<const double> weights) {
   std::vector<bool> seen(templates.size(), false);
   for (const KernelExpansion::Group& group : kernel.groups) {
     if (const char* why = wrong(group, templates)) return why;
     for (const std::uint32_t t : group.templates) {
       if (seen[t]) return "has two kernels for one template";
       seen[t] = true;
+      const auto own = weights.subspan(templates[t].offset, templates[t].stride * templates[t].inputs);
+      if (std::any_of(own.begin(), own.end(), [](double w) { return w != 0; }))
+        return "has weights beside the kernel of a template";
     }
   }
   return nullptr;
@@ -60,8 +65,9 @@ const char* wrong(const KernelExpansion& kernel, const TemplateSet& templates) {
 
 }  // namespace
 
-void put_kernel(ByteWriter& out, const KernelExpansion& kernel, const TemplateSet& templates) {
-  if (const char* why = wrong(kernel, templates)) throw UsageError(std::string("a model ") + why);
+void put_kernel(ByteWriter& out, const KernelExpansion& kernel, const TemplateSet& templates,
+                std::span<const double> weights) {
+  if (const char* why = wrong(kernel, templates, weights)) throw UsageError(std::string("a model ") + why);
   out.put<std::uint64_t>(kernel.groups.size());
   for (const KernelExpansion::Group& group : kernel.groups) {
     out.put(group.function.kind);
@@ -77,7 +83,7 @@ void put_kernel(ByteWriter& out, const KernelExpansion& kernel, const TemplateSe
   }
 }
 
-KernelExpansion get_kernel(ByteReader& in, const TemplateSet& templates) {
+KernelExpansion get_kernel(ByteReader& in, const TemplateSet& templates, std::span<const double> weights) {
   KernelExpansion kernel;
   const auto groups = in.get<std::uint64_t>();
   if (groups > templates.size()) in.fail("has more kernels than templates");
@@ -97,7 +103,7 @@ KernelExpansion get_kernel(ByteReader& in, const TemplateSet& templates) {
     group.coefficient = in.get_array<double>();
   }
   if (in.left() != 0) in.fail("has kernels of unknown length");
-  if (const char* why = wrong(kernel, templates)) in.fail(why);
+  if (const char* why = wrong(kernel, templates, weights)) in.fail(why);
   return kernel;
 }
 

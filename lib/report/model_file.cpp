@@ -137,7 +137,7 @@ void save_model(const Model& model, const std::string& path) {
   }
   ByteWriter kernel;
   if (model.kernel) {
-    put_kernel(kernel, *model.kernel, model.templates);
+    put_kernel(kernel, *model.kernel, model.templates, model.weights);
     file.add("kernel", kernel.bytes());
   }
   file.add_array("provenance", model.provenance.data(), model.provenance.size());
@@ -168,7 +168,7 @@ Model load_model(const std::string& path) {
     check_weights(model, path);
     if (const auto kernel = file->find("kernel")) {
       ByteReader bytes(*kernel, path);
-      model.kernel = get_kernel(bytes, model.templates);
+      model.kernel = get_kernel(bytes, model.templates, model.weights);
     }
     const auto text = file->array<char>("provenance");
     model.provenance.assign(text.begin(), text.end());

@@ -47,17 +47,14 @@
 #include <utility>
 #include <vector>
 
-#include "base/compensated.hpp"
-#include "base/kernels.hpp"
 #include "margrave/error.hpp"
-#include "model/clique_scores.hpp"
 #include "solvers/marginal_point.hpp"
+#include "solvers/smoothed_primal.hpp"
 
 namespace margrave {
 
 namespace {
 
-constexpr std::size_t cell_grain = 1U << 14U;
 constexpr std::size_t example_grain = 16;
 // Evaluations cost more than iterations: α_k has mass everywhere, and all of it is added up.
 constexpr std::uint32_t iterations_per_epoch = 10;
@@ -79,25 +76,14 @@ class ExcessiveGap final : public Solver {
         constant_(std::max(1e-12, largest_difference(problem.data, *space_) / problem.objective.lambda)),
         guess_(constant_),
         point_(problem),
-        tried_(problem.data),
+        smoothed_(problem, point_, *space_),
         average_(space_->size(), 0.0),
         primal_(space_->size(), 0.0),
         smooth_(space_->size(), 0.0),
         next_primal_(space_->size(), 0.0),
         next_smooth_(space_->size(), 0.0),
-        scaled_(space_->size(), 0.0),
-        workers_(static_cast<std::size_t>(problem.arena.threads())),
-        value_(problem.data.size()),
-        loss_of_(problem.data.size()) {
-    for (std::size_t m = 0; m < problem.data.size(); ++m) {
-      double log_count = 0;
-      for (const std::uint32_t k : problem.data[m].topology().states)
-        log_count += std::log(static_cast<double>(k));
-      log_labellings_.push_back(log_count);
-    }
-    CompensatedSum sum;
-    for (const double x : log_labellings_) sum.add(x);
-    range_ = problem.objective.mean(sum.value());
+        next_average_(space_->size(), 0.0),
+        range_(smoothed_.range()) {
     point_.start_uniform();
   }
 
@@ -126,7 +112,7 @@ class ExcessiveGap final : public Solver {
   std::optional<Certificate> certificate() const override { return point_.certificate(); }
   std::uint64_t oracle_calls() const override { return oracle_calls_; }
   std::uint64_t bytes() const override {
-    return point_.bytes() + tried_.bytes() + space_->bytes() + 6 * space_->size() * sizeof(double);
+    return point_.bytes() + smoothed_.bytes() + space_->bytes() + 6 * space_->size() * sizeof(double);
   }
 
   void save(ByteWriter& out) const override {
@@ -172,15 +158,7 @@ class ExcessiveGap final : public Solver {
   }
 
  private:
-  struct Worker {
-    Potentials potentials;
-    Scratch scratch;
-  };
-  // What the exp-oracle says of weights and a temperature; their marginals are in tried_.
-  struct Look {
-    double value = 0;  // J_μ(w)
-    double loss = 0;   // (1/M) <α_μ(w), Δ>
-  };
+  using Look = SmoothedPrimal::Look;
 
   double paper_mu(std::uint64_t k) const {
     const auto n = static_cast<double>(k);
@@ -196,62 +174,8 @@ class ExcessiveGap final : public Solver {
       in.fail("holds weights that are no mean of feature differences");
   }
 
-  // out = a·x + b·y
-  void combine(double a, const std::vector<double>& x, double b, const std::vector<double>& y,
-               std::vector<double>& out) {
-    problem_.arena.for_each_block(out.size(), cell_grain, [&](std::size_t begin, std::size_t end, int) {
-      for (std::size_t i = begin; i < end; ++i) out[i] = a * x[i] + b * y[i];
-    });
-  }
-
-  double mean(const std::vector<double>& values) const {
-    CompensatedSum sum;
-    for (const double v : values) sum.add(v);
-    return problem_.objective.mean(sum.value());
-  }
-
   double dual_of(double loss, const std::vector<double>& weights) const {
     return loss - problem_.objective.lambda / 2 * space_->squared_norm(problem_.arena, weights);
-  }
-
-  // w of the marginals that `marginals(m)` gives.
-  template <class Marginals>
-  void sum_weights(Marginals&& marginals, std::vector<double>& weights) {
-    const Dataset& data = problem_.data;
-    space_->sum(
-        problem_.arena,
-        [&](std::size_t m, int worker, double* cells) {
-          const std::span<const double> mu = marginals(m, workers_[static_cast<std::size_t>(worker)]);
-          std::copy(mu.begin(), mu.end(), cells);
-          const FactorGraph g = data[m];
-          const Topology& top = g.topology();
-          for (std::size_t a = 0; a < top.cliques(); ++a)
-            cells[top.clique_offset[a] + joint_state(top, a, g.labels())] -= 1;
-        },
-        weights);
-    combine(-problem_.objective.weight_scale(), weights, 0, weights, weights);
-  }
-
-  // α_μ(w) into tried_, w(α_μ(w)) into `smooth`. Weights divided by μ, not scores: factors that share a table
-  // go on sharing it.
-  Look look(const std::vector<double>& w, double mu, std::vector<double>& smooth) {
-    ++version_;
-    combine(1 / mu, w, 0, w, scaled_);
-    sum_weights(
-        [&](std::size_t m, Worker& worker) {
-          const FactorGraph g = problem_.data[m];
-          space_->fill(g, scaled_, version_, worker.potentials);
-          const double truth = worker.potentials.score(g, g.labels());
-          worker.potentials.add_loss(g, problem_.objective.loss_scale(g) / mu);
-          const double log_partition =
-              problem_.oracle->marginals(g, worker.potentials, worker.scratch, tried_[m]);
-          value_[m] = mu * (log_partition - truth - log_labellings_[m]);
-          loss_of_[m] = point_.expected_loss(m, tried_[m]);
-          return std::span<const double>(tried_[m]);
-        },
-        smooth);
-    return {problem_.objective.lambda / 2 * space_->squared_norm(problem_.arena, w) + mean(value_),
-            mean(loss_of_)};
   }
 
   // (7), but for rounding.
@@ -261,30 +185,25 @@ class ExcessiveGap final : public Solver {
 
   // <α, Δ> and D(α) of the point as it is.
   void measure_point() {
-    problem_.arena.for_each_block(loss_of_.size(), example_grain,
-                                  [&](std::size_t begin, std::size_t end, int) {
-                                    for (std::size_t m = begin; m < end; ++m)
-                                      loss_of_[m] = point_.expected_loss(m, point_.store()[m]);
-                                  });
-    loss_ = mean(loss_of_);
+    loss_ = smoothed_.loss_of_point();
     dual_ = dual_of(loss_, average_);
   }
 
-  // α ← (1−τ) α + τ·tried_
+  // α ← (1−τ) α + τ α̃
   void mix(double tau) {
     problem_.arena.for_each_block(problem_.data.size(), example_grain,
                                   [&](std::size_t begin, std::size_t end, int) {
                                     for (std::size_t m = begin; m < end; ++m) {
                                       const auto mu = point_.store()[m];
-                                      const auto tried = tried_[m];
+                                      const auto target = smoothed_.maximiser()[m];
                                       for (std::size_t y = 0; y < mu.size(); ++y)
-                                        mu[y] = (1 - tau) * mu[y] + tau * tried[y];
+                                        mu[y] = (1 - tau) * mu[y] + tau * target[y];
                                     }
                                   });
   }
 
   bool start(EpochControl& control) {
-    sum_weights([&](std::size_t m, Worker&) { return std::span<const double>(point_.store()[m]); }, average_);
+    smoothed_.weights_of_point(average_);
     measure_point();
     calls_ = 0;
     if (warm_) {
@@ -303,14 +222,14 @@ class ExcessiveGap final : public Solver {
   }
   bool counted_look(EpochControl& control, double mu, Look& seen) {
     if (!proceed(control)) return false;
-    seen = look(primal_, mu, smooth_);
+    seen = smoothed_.look(primal_, mu, smooth_);
     calls_ += problem_.data.size();
     return true;
   }
 
   // Line 2: w_1 = w(α_0), and α_1 = V(α_0, −∇D(α_0)/μ_1), which is α_μ1(w_1) since α_0 is uniform.
   bool start_uniform(EpochControl& control) {
-    sum_weights([&](std::size_t m, Worker&) { return std::span<const double>(point_.store()[m]); }, primal_);
+    smoothed_.weights_of_point(primal_);
     const auto good = [&](const Look& seen) { return holds(seen.value, dual_of(seen.loss, smooth_)); };
     double mu = constant_;
     Look seen;
@@ -363,7 +282,7 @@ class ExcessiveGap final : public Solver {
 
   bool step(EpochControl& control) {
     if (!looked_) {  // after a restore: what was known when the checkpoint was written
-      value_at_primal_ = look(primal_, mu_, smooth_).value;
+      value_at_primal_ = smoothed_.look(primal_, mu_, smooth_).value;
       looked_ = true;
     }
     if (mu_ < least_mu * constant_) return proceed(control);
@@ -371,12 +290,12 @@ class ExcessiveGap final : public Solver {
       if (!proceed(control)) return false;
       const double tau = step_length();
       const double mu = adaptive_ ? (1 - tau) * mu_ : paper_mu(k_ + 1);
-      combine(1 - tau, average_, tau, smooth_, next_primal_);      // w(α̂)
-      combine(1 - tau, primal_, tau, next_primal_, next_primal_);  // w_{k+1}
-      const Look seen = look(next_primal_, mu, next_smooth_);
+      combine(problem_.arena, 1 - tau, average_, tau, smooth_, next_primal_);      // w(α̂)
+      combine(problem_.arena, 1 - tau, primal_, tau, next_primal_, next_primal_);  // w_{k+1}
+      const Look seen = smoothed_.look(next_primal_, mu, next_smooth_);
       oracle_calls_ += problem_.data.size();
-      combine(1 - tau, average_, tau, next_smooth_, scaled_);  // w(α_{k+1})
-      const double dual = dual_of((1 - tau) * loss_ + tau * seen.loss, scaled_);
+      combine(problem_.arena, 1 - tau, average_, tau, next_smooth_, next_average_);  // w(α_{k+1})
+      const double dual = dual_of((1 - tau) * loss_ + tau * seen.loss, next_average_);
       if (!adaptive_ || holds(seen.value, dual) || guess_ > 4 * constant_) {
         accept(tau, mu, seen);
         return true;
@@ -393,7 +312,7 @@ class ExcessiveGap final : public Solver {
 
   void accept(double tau, double mu, const Look& seen) {
     mix(tau);
-    std::swap(average_, scaled_);
+    std::swap(average_, next_average_);
     std::swap(primal_, next_primal_);
     std::swap(smooth_, next_smooth_);
     value_at_primal_ = seen.value;
@@ -407,19 +326,16 @@ class ExcessiveGap final : public Solver {
   std::string_view name_;
   bool adaptive_;
   std::shared_ptr<WeightSpace> space_;
-  double constant_;   // L of the paper
-  double guess_;      // of L, where adaptive
-  double range_ = 0;  // R, the largest d
-  std::vector<double> log_labellings_;
+  double constant_;  // L of the paper
+  double guess_;     // of L, where adaptive
 
-  MarginalPoint point_;          // α_k
-  MarginalStore<double> tried_;  // α_μ(w) of the last look
+  MarginalPoint point_;  // α_k
+  SmoothedPrimal smoothed_;
   std::vector<double> average_;  // w(α_k)
   std::vector<double> primal_;   // w_k
   std::vector<double> smooth_;   // w(α_μk(w_k))
-  std::vector<double> next_primal_, next_smooth_, scaled_;
-  std::vector<Worker> workers_;
-  std::vector<double> value_, loss_of_;  // per example
+  std::vector<double> next_primal_, next_smooth_, next_average_;
+  double range_;  // R, the largest d
 
   std::uint64_t k_ = 0;          // 0: not begun
   std::uint32_t iteration_ = 0;  // of the epoch under way
@@ -428,7 +344,7 @@ class ExcessiveGap final : public Solver {
   bool looked_ = false;         // smooth_ and value_at_primal_ are those of w_k and μ_k
   double value_at_primal_ = 0;  // J_μk(w_k)
   double loss_ = 0, dual_ = 0;  // of α_k
-  std::uint64_t version_ = 0, calls_ = 0, oracle_calls_ = 0;
+  std::uint64_t calls_ = 0, oracle_calls_ = 0;
 };
 
 }  // namespace

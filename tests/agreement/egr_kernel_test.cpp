@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "inference/potentials.hpp"
 #include "margrave/error.hpp"
 #include "margrave/predict.hpp"
 #include "margrave/train.hpp"
-#include "model/topology.hpp"
 #include "support/problems.hpp"
 
 namespace margrave::test {
