@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t grain = 1U << 14U;
 constexpr double sufficient_decrease = 1e-4;
 constexpr double rounding = 1e-15;  // of the value: falls below this cannot be seen
+constexpr double nothing = 1e-20;   // of the value: a gain that no later step could use
 constexpr int most_trials = 40;
 
 double dot(Arena& arena, std::span<const double> a, std::span<const double> b) {
@@ -69,18 +70,11 @@ double QuasiNewton::value_at(Arena& arena, std::span<const double> w, double smo
   return smooth + l1_ * sum_of(arena, w.size(), [&](std::size_t i) { return std::abs(w[i]); });
 }
 
-// The subgradient of least norm (Andrew and Gao 2007, eq. 4).
-void QuasiNewton::pseudo_gradient(Arena& arena) {
-  for_each_cell(arena, w_.size(), [&](std::size_t i) {
-    const double g = gradient_[i];
-    if (l1_ == 0) {
-      steepest_[i] = g;
-    } else if (w_[i] != 0) {
-      steepest_[i] = g + std::copysign(l1_, w_[i]);
-    } else {
-      steepest_[i] = g > l1_ ? g - l1_ : (g < -l1_ ? g + l1_ : 0.0);
-    }
-  });
+// The subgradient of least norm (Andrew and Gao 2007, eq. 4), one coordinate of it.
+double QuasiNewton::pseudo_gradient(double w, double g) const {
+  if (l1_ == 0) return g;
+  if (w != 0) return g + std::copysign(l1_, w);
+  return g > l1_ ? g - l1_ : (g < -l1_ ? g + l1_ : 0.0);
 }
 
 // Nocedal's two loops.
@@ -119,7 +113,8 @@ void QuasiNewton::trial(Arena& arena, double length) {
 // a direction of descent end in one that is accepted, rounding aside.
 bool QuasiNewton::line_search(Arena& arena, Function f) {
   const double slope = dot(arena, direction_, steepest_);
-  if (!(slope < 0)) return false;
+  // −slope/2 is about what is left to gain.
+  if (!(slope < -nothing * std::abs(value_))) return false;
   double length = pairs_.empty() ? std::min(1.0, 1 / std::sqrt(-slope)) : 1.0;
   for (int k = 0; k < most_trials; ++k) {
     trial(arena, length);
@@ -128,8 +123,12 @@ bool QuasiNewton::line_search(Arena& arena, Function f) {
         l1_ == 0 ? length * slope
                  : sum_of(arena, w_.size(), [&](std::size_t i) { return steepest_[i] * (next_[i] - w_[i]); });
     // Where the value no longer tells, a gradient that shrinks does.
-    const bool level = l1_ == 0 && std::abs(value - value_) <= rounding * std::abs(value_) &&
-                       dot(arena, next_gradient_, next_gradient_) < dot(arena, gradient_, gradient_);
+    const auto next_square = [&](std::size_t i) {
+      const double g = pseudo_gradient(next_[i], next_gradient_[i]);
+      return g * g;
+    };
+    const bool level = std::abs(value - value_) <= rounding * std::abs(value_) &&
+                       sum_of(arena, w_.size(), next_square) < 0.9 * dot(arena, steepest_, steepest_);
     if (level || (value < value_ && value <= value_ + sufficient_decrease * expected)) {
       value_ = value;
       return true;
@@ -165,7 +164,8 @@ void QuasiNewton::start(Arena& arena, Function f) {
 bool QuasiNewton::step(Arena& arena, Function f) {
   if (stuck_) return false;
   if (!started_) start(arena, f);
-  pseudo_gradient(arena);
+  for_each_cell(arena, w_.size(),
+                [&](std::size_t i) { steepest_[i] = pseudo_gradient(w_[i], gradient_[i]); });
   direction(arena);
   if (!line_search(arena, f)) {
     // The curvature remembered may be noise by now: once more along the gradient alone.

@@ -47,7 +47,7 @@ class QuasiNewton {
     double product = 0;  // <s, y>
   };
   void start(Arena& arena, Function f);
-  void pseudo_gradient(Arena& arena);
+  double pseudo_gradient(double w, double g) const;
   void direction(Arena& arena);
   bool line_search(Arena& arena, Function f);
   void trial(Arena& arena, double length);
