@@ -32,10 +32,12 @@ inline constexpr std::string_view objective_help =
     "Objective:  P(w) = λ/2·|w|² + (1/M)·Σ H_m(w),   λ = 1/(C·M)\n"
     "            H_m(w) = max_y [ Δ(y) − <w, φ(y*) − φ(y)> ], the structured hinge over M examples;\n"
     "            Δ is the Hamming loss, divided by the number of variables unless --hamming sum.\n"
-    "            Clique-wise solvers (soft-bcfw, soft-sdca, idal, gdmm) maximise over the local polytope, "
-    "the LP\n"
-    "            relaxation of max_y, and so does dlpw; --gamma smooths it by an entropy, --loss log is that "
-    "with Δ = 0.\n"
+    "            --loss log: log Σ_y exp(−<w, φ(y*) − φ(y)>), a CRF; --gamma γ: γ log Σ_y exp([ … ]/γ) of "
+    "either.\n"
+    "            --regularizer l1: λ/2·|w|₁ instead, for these smooth losses.\n"
+    "            Clique-wise solvers (soft-bcfw, soft-sdca, idal, gdmm) and dlpw maximise over the local "
+    "polytope,\n"
+    "            the LP relaxation of max_y, and smooth it clique by clique.\n"
     "Certificate: dual bound D ≤ min P, reported gap P − D.";
 
 // Progress and messages: lost where nobody takes them, and no reason to end a run.
