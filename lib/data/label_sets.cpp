@@ -298,4 +298,11 @@ std::vector<std::string> feature_names(const TemplateSet& templates, bool bias) 
   return names;
 }
 
+const std::vector<std::string>& input_names_of(const TemplateSet& templates, const Template& block) {
+  const auto is_label = [](const Template& t) { return t.order() == 1 && t.name.starts_with(label_prefix); };
+  const bool shared = block.input_names.empty() && is_label(block) && is_label(templates[0]) &&
+                      templates[0].inputs == block.inputs;
+  return shared ? templates[0].input_names : block.input_names;
+}
+
 }  // namespace margrave

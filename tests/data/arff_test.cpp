@@ -184,6 +184,17 @@ TEST(Arff, ManyInputsAreMatchedByNameToo) {
   EXPECT_TRUE(model[1].input_names.empty());
   const DataFile turned = read_text(second + label_lines + "@data\n{996 7, 1000 1}\n", options, &model);
   EXPECT_EQ(turned.data.fingerprint(), trained.data.fingerprint());
+  // And through a cache that was made without the model.
+  const ScratchFolder folder;
+  const std::string cache = folder.file("a.mgd");
+  write_data(read_text(second + label_lines + "@data\n{996 7, 1000 1}\n", options).data, cache);
+  const Dataset cached = read_data(cache, {}, &model).data;
+  for (const std::size_t label : {0U, 1U, 1099U}) {
+    const InputView x = cached.input(cached[0].input_of(label));
+    ASSERT_EQ(x.count, 2U);
+    EXPECT_EQ(x.index[0], 3U) << label;
+    EXPECT_EQ(x.index[1], features) << label;
+  }
 }
 
 TEST(Arff, AMissingLabelIsUnlabelled) {
