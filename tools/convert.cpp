@@ -1,6 +1,7 @@
 // margrave convert IN OUT
 #include <memory>
 
+#include "tools/apart.hpp"
 #include "tools/data_flags.hpp"
 #include "tools/verb.hpp"
 
@@ -13,6 +14,11 @@ struct Settings {
 };
 
 int run(const Verb& verb, const Settings& settings) {
+  const NamedFile outputs[] = {{"OUT", settings.out}};
+  const NamedFile inputs[] = {{"IN", settings.in},
+                              {"--template", settings.flags.template_path()},
+                              {"--labels", settings.flags.labels_path()}};
+  require_apart(outputs, inputs);
   require_writable(settings.out);
   const Loaded loaded = settings.flags.load(verb, settings.in);
   write_data(loaded.file.data, settings.out, settings.to, &loaded.file.read);

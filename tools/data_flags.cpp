@@ -63,6 +63,7 @@ void DataFlags::set_up(Verb& verb, const std::string& folds, const std::string& 
   app.add_option("--template", template_path_,
                  "conll: feature template in CRF++ syntax; without, columns at -2 to 2 and label pairs")
       ->type_name("FILE")
+      ->check(file_name())
       ->group("Data");
   app.add_option("--cutoff", cutoff_, "conll, crfsuite: leave out features seen less than N times")
       ->type_name("N")

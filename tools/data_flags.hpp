@@ -23,6 +23,9 @@ class DataFlags {
   ReadOptions options() const;
   // Reads with these flags; warnings become notes.
   Loaded load(const Verb& verb, const std::string& path) const;
+  // Further files that are read.
+  const std::string& template_path() const { return template_path_; }
+  const std::string& labels_path() const { return labels_path_; }
 
  private:
   std::string format_ = "auto", folds_, template_path_, labels_path_, graph_ = "full", parameters_ = "auto";

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "margrave/model.hpp"
+#include "tools/apart.hpp"
 #include "tools/verb.hpp"
 
 namespace margrave::tools {
@@ -13,6 +14,8 @@ struct Settings {
 };
 
 int run(const Verb& verb, const Settings& settings) {
+  const NamedFile outputs[] = {{"--output", settings.output}}, inputs[] = {{"MODEL", settings.model}};
+  require_apart(outputs, inputs);
   const Model model = load_model(settings.model);
   require_writable(settings.output);
   Output output(settings.output);

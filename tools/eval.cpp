@@ -55,7 +55,7 @@ class Eval {
               result.zero_one, 1 - result.hamming, result.f1);
     verb_.say("solved     {:.6g}\n", result.solved_exactly);
     verb_.say("over {} examples with {} labelled variables\n", result.examples, result.variables);
-    if (chunks) print_chunks(*chunks);
+    if (chunks) print_chunks(*chunks, data.variables() - chunks->tokens);
     if (verbose_) print_table(labels);
     return success;
   }
@@ -95,7 +95,7 @@ class Eval {
   }
 
   // The lines that conlleval prints.
-  void print_chunks(const ChunkScores& chunks) const {
+  void print_chunks(const ChunkScores& chunks, std::uint64_t left_out) const {
     const auto line = [](const ChunkScore& score) {
       return fmt::format("precision: {:6.2f}%; recall: {:6.2f}%; FB1: {:6.2f}", 100 * score.precision(),
                          100 * score.recall(), 100 * score.f1());
@@ -105,6 +105,10 @@ class Eval {
     verb_.say("accuracy: {:6.2f}%; {}\n", 100 * chunks.accuracy(), line(chunks.all));
     for (const ChunkScore& score : chunks.types)
       verb_.say("{:>17}: {}  {}\n", score.type, line(score), score.predicted);
+    if (left_out > 0)
+      verb_.say(
+          "{} tokens without a known label are left out; chunks that may reach into them count as wrong\n",
+          left_out);
   }
 
   void print_table(const std::vector<LabelScore>& labels) const {

@@ -7,6 +7,7 @@
 #include "margrave/error.hpp"
 #include "margrave/predict.hpp"
 #include "report/token_output.hpp"
+#include "tools/apart.hpp"
 #include "tools/data_flags.hpp"
 #include "tools/predict_flags.hpp"
 #include "tools/verb.hpp"
@@ -90,6 +91,9 @@ class Predict {
   }
 
   int run() {
+    const NamedFile outputs[] = {{"--output", output_path_}};
+    const NamedFile inputs[] = {{"MODEL", model_path_}, {"DATA", data_path_}};
+    require_apart(outputs, inputs);
     const Model model = load_model(model_path_);
     require_writable(output_path_);
     const Loaded loaded = flags_.load(verb_, model, data_path_);

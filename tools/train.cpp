@@ -1,13 +1,16 @@
 // margrave train DATA
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <new>
+#include <span>
 
 #include "margrave/error.hpp"
 #include "margrave/inspect.hpp"
 #include "margrave/predict.hpp"
 #include "margrave/train.hpp"
 #include "report/summary.hpp"
+#include "tools/apart.hpp"
 #include "tools/data_flags.hpp"
 #include "tools/progress.hpp"
 #include "tools/signals.hpp"
@@ -45,7 +48,7 @@ class Train {
   int run() {
     catch_signals();
     const TrainOptions options = flags_.options(verb_);
-    require_apart(options);
+    require_files_apart(options);
     ignore_broken_pipes();
     for (const std::string& path : {model_path_, trace_path_, options.checkpoint}) require_writable(path);
     const Loaded loaded = data_.load(verb_, data_path_);
@@ -78,19 +81,17 @@ class Train {
   }
 
  private:
-  // Two outputs in one file, or an output in place of the data, are slips of the pen. A checkpoint may follow
-  // the one that is resumed.
-  void require_apart(const TrainOptions& options) const {
-    const std::pair<std::string_view, const std::string&> files[] = {
-        {"--model", model_path_}, {"--trace", trace_path_}, {"--checkpoint", options.checkpoint},
-        {"DATA", data_path_},     {"--test", test_path_},
-    };
-    constexpr std::size_t outputs = 3;
-    for (std::size_t a = 0; a < outputs; ++a)
-      for (std::size_t b = a + 1; b < std::size(files); ++b)
-        if (same_file(files[a].second, files[b].second))
-          throw UsageError(
-              fmt::format("{} and {} are one file: {}", files[a].first, files[b].first, files[a].second));
+  // A checkpoint may follow the one that is resumed.
+  void require_files_apart(const TrainOptions& options) const {
+    const NamedFile outputs[] = {
+        {"--model", model_path_}, {"--trace", trace_path_}, {"--checkpoint", options.checkpoint}};
+    const NamedFile inputs[] = {{"DATA", data_path_},
+                                {"--test", test_path_},
+                                {"--template", data_.template_path()},
+                                {"--labels", data_.labels_path()}};
+    require_apart(outputs, inputs);
+    const NamedFile resumed[] = {{"--resume", options.resume}};
+    require_apart(std::span(outputs).first(2), resumed);
   }
 
   // Before training, so that a wrong file is found at once.
@@ -101,6 +102,9 @@ class Train {
     like.templates = file.data.templates();
     const Loaded test = load_data(verb_, test_path_, read_like(like, test_path_, "auto"), &like.templates);
     require_compatible(like, test.file.data.templates(), test_path_);
+    const auto labels = test.file.data.columns().label;
+    if (std::all_of(labels.begin(), labels.end(), [](std::int32_t label) { return label == unlabelled; }))
+      throw InputError({test_path_}, "no variable has a label, so there is nothing to score");
     return test.file.data;
   }
 

@@ -3,6 +3,7 @@
 // file of the same name that ends in .xml (x.xml for x-train.arff and x-test.arff as well); else by MEKA's
 // `-C n` in @relation, which are the first n attributes, or the last ones where n is negative.
 //
+// A label's two values are 0 and 1 in either order, or other usual spellings of no and yes.
 // A nominal attribute {0,1} is one input, any other is one input `name=value` per value. What a sparse row
 // leaves out is 0, or the first value of a nominal attribute. A missing value `?` is an unknown label; an
 // input must be there.
@@ -37,6 +38,22 @@ bool is_binary(const ArffAttribute& attribute) {
   const auto& values = attribute.values;
   return values.size() == 2 &&
          ((values[0] == "0" && values[1] == "1") || (values[0] == "1" && values[1] == "0"));
+}
+
+bool same_spelling(std::string_view text, std::string_view small) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(text.begin(), text.end(), small.begin(), small.end(),
+                    [&](char a, char b) { return lower(a) == b; });
+}
+
+// Which of a label's two values says that it is there; nothing where they do not tell.
+std::optional<std::size_t> value_that_is_on(const std::vector<std::string>& values) {
+  constexpr std::pair<std::string_view, std::string_view> spellings[] = {
+      {"0", "1"}, {"false", "true"}, {"no", "yes"}, {"-1", "+1"}, {"-1", "1"}, {"0.0", "1.0"}};
+  for (const auto& [off, on] : spellings)
+    for (const std::size_t first : {0U, 1U})
+      if (same_spelling(values[first], off) && same_spelling(values[1 - first], on)) return 1 - first;
+  return std::nullopt;
 }
 
 std::optional<std::vector<std::string>> labels_beside(std::string path) {
@@ -157,14 +174,28 @@ class ArffReader {
   void use_as_label(std::uint32_t attribute, std::uint32_t label) {
     const ArffAttribute& a = header_.attributes[attribute];
     if (!a.numeric && a.values.size() != 2)
-      throw InputError({reader_.path(), 0, 0}, "label \"" + a.name + "\" does not have two values");
+      throw InputError(a.where, "label \"" + a.name + "\" does not have two values");
     if (uses_[attribute].label != none)
       throw InputError({reader_.path(), 0, 0}, "label \"" + a.name + "\" is named twice");
     uses_[attribute].label = label;
-    uses_[attribute].on = !a.numeric && a.values[0] == "1" ? 0 : 1;
+    if (a.numeric) return;
+    const auto on = value_that_is_on(a.values);
+    if (!on)
+      throw InputError(a.where, "label \"" + a.name + "\" has the values " + a.values[0] + " and " +
+                                    a.values[1] +
+                                    ", and which is 1? It must have 0 and 1, false and true, no and yes, -1 "
+                                    "and 1 or 0.0 and 1.0");
+    uses_[attribute].on = *on;
   }
 
   void place_features() {
+    std::unordered_set<std::string> names;
+    const auto place = [&](const ArffAttribute& a, const std::string& name) {
+      if (!names.insert(name).second)
+        throw InputError(a.where, "two inputs are called \"" + name +
+                                      "\": this attribute and the value of a " + "nominal one");
+      sets_.feature_names.push_back(name);
+    };
     for (std::size_t j = 0; j < uses_.size(); ++j) {
       Use& use = uses_[j];
       if (use.label != none) continue;
@@ -172,10 +203,10 @@ class ArffReader {
       use.feature = static_cast<std::uint32_t>(sets_.feature_names.size());
       if (a.numeric || is_binary(a)) {
         use.on = !a.numeric && a.values[0] == "1" ? 0 : 1;
-        sets_.feature_names.push_back(a.name);
+        place(a, a.name);
       } else {
         use.one_hot = true;
-        for (const std::string& value : a.values) sets_.feature_names.push_back(a.name + "=" + value);
+        for (const std::string& value : a.values) place(a, a.name + "=" + value);
       }
     }
     sets_.feature_count = sets_.feature_names.size();

@@ -15,10 +15,11 @@ bool same_word(std::string_view a, std::string_view b) {
          std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
-ArffAttribute read_attribute(ArffCursor& cursor) {
+ArffAttribute read_attribute(const LineReader& reader, ArffCursor& cursor) {
   ArffAttribute attribute;
   attribute.name = cursor.piece("the name of the attribute");
   if (attribute.name.empty()) cursor.fail("an attribute must have a name");
+  attribute.where = reader.place(cursor.place());
   if (cursor.take('{')) {
     std::unordered_set<std::string> seen;
     do {
@@ -87,7 +88,7 @@ ArffHeader read_arff_header(LineReader& reader) {
     if (same_word(keyword, "@relation")) {
       header.relation = cursor.done() ? std::string() : std::string(cursor.rest());
     } else if (same_word(keyword, "@attribute")) {
-      header.attributes.push_back(read_attribute(cursor));
+      header.attributes.push_back(read_attribute(reader, cursor));
       if (!names.insert(header.attributes.back().name).second)
         cursor.fail("there are two attributes of the name \"" + header.attributes.back().name + "\"");
     } else if (same_word(keyword, "@data")) {

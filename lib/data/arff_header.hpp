@@ -46,6 +46,7 @@ struct ArffAttribute {
   std::string name;
   bool numeric = false;
   std::vector<std::string> values;  // of a nominal attribute
+  Location where;
 };
 
 struct ArffHeader {

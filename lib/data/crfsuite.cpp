@@ -23,7 +23,7 @@ class TokenParser {
       ++at_;  // a tab
       attribute();
     }
-    collector_.add_bigram("transition");
+    collector_.add_constant_bigram();
     collector_.end_token(state);
   }
 

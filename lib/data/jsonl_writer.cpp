@@ -3,11 +3,13 @@
 #include <array>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "base/atomic_file.hpp"
 #include "data/json_cursor.hpp"
 #include "data/number.hpp"
 #include "data/readers.hpp"
+#include "margrave/error.hpp"
 
 namespace margrave {
 namespace {
@@ -79,6 +81,39 @@ void append_list(std::string& out, const Items& items, Append append) {
     append(item);
   }
   out += ']';
+}
+
+// JSON is text in UTF-8, and any replacement would make other names of these.
+class NameCheck {
+ public:
+  explicit NameCheck(const std::string& path) : path_(path) {}
+  void require_text(std::string_view name, const std::string& kind) const {
+    const char* end = name.data() + name.size();
+    for (const char* at = name.data(); at != end;) {
+      const std::size_t length = static_cast<unsigned char>(*at) < 0x80 ? 1 : utf8_sequence_length(at, end);
+      if (length == 0) refuse(name, kind);
+      at += length;
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string_view name, const std::string& kind) const {
+    std::string shown;
+    append_json_string(shown, name);
+    throw InputError({path_, 0, 0},
+                     kind + " " + shown + " is not UTF-8, which jsonl must be; .mgd keeps any name");
+  }
+  const std::string& path_;
+};
+
+void require_text(const Dataset& data, const std::string& path) {
+  const NameCheck check(path);
+  for (const Template& t : data.templates()) {
+    check.require_text(t.name, "the name of the template");
+    for (const std::string& name : t.state_names) check.require_text(name, "the label");
+    for (const std::string& name : t.input_names) check.require_text(name, "the name of the input");
+  }
+  for (std::size_t m = 0; m < data.size(); ++m) check.require_text(data.id(m), "the id of the example");
 }
 
 void append_template(std::string& out, const Template& t) {
@@ -201,6 +236,7 @@ void append_example(std::string& out, const Dataset& data, std::size_t m) {
 }  // namespace
 
 void write_jsonl(const Dataset& data, const std::string& path, bool compressed) {
+  require_text(data, path);
   TextSink sink(path, compressed);
   std::string& out = sink.text();
   out += R"({"format":"margrave-jsonl","version":1,"templates":{)";

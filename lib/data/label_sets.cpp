@@ -13,7 +13,8 @@ namespace margrave {
 namespace {
 
 constexpr std::uint64_t most_pairs = std::uint64_t{1} << 22U;
-// Names cost a string per weight row; beyond this many the numbers speak for themselves.
+// Names cost a string per weight row; beyond this many only the first label has those of the file, by which
+// other files are matched.
 constexpr std::uint64_t most_input_names = std::uint64_t{1} << 20U;
 
 constexpr std::string_view label_prefix = "label:", pair_prefix = "pair:";
@@ -116,7 +117,8 @@ TemplateSet make_templates(const LabelSets& file, const ReadOptions& options, bo
 
   const bool minimal = options.parameters != Parameters::overcomplete;
   std::vector<std::string> input_names;
-  if (n * inputs <= most_input_names) {
+  const bool few = n * inputs <= most_input_names;
+  if (few || !file.feature_names.empty()) {
     input_names = file.feature_names;
     if (input_names.empty())
       for (std::uint64_t d = 0; d < file.feature_count; ++d)
@@ -130,7 +132,7 @@ TemplateSet make_templates(const LabelSets& file, const ReadOptions& options, bo
     Template node = minimal ? make_template(std::move(name), {2}, inputs, WeightRows::explicit_, {-1, 0})
                             : make_template(std::move(name), {2}, inputs);
     node.state_names = {"0", "1"};
-    node.input_names = input_names;
+    if (few || templates.empty()) node.input_names = input_names;
     layout.node_template.push_back(templates.size());
     templates.push_back(std::move(node));
   }
@@ -294,6 +296,13 @@ std::vector<std::string> feature_names(const TemplateSet& templates, bool bias) 
   if (templates.size() > 0) names = templates[0].input_names;
   if (bias && !names.empty()) names.pop_back();
   return names;
+}
+
+const std::vector<std::string>& input_names_of(const TemplateSet& templates, const Template& block) {
+  const auto is_label = [](const Template& t) { return t.order() == 1 && t.name.starts_with(label_prefix); };
+  const bool shared = block.input_names.empty() && is_label(block) && is_label(templates[0]) &&
+                      templates[0].inputs == block.inputs;
+  return shared ? templates[0].input_names : block.input_names;
 }
 
 }  // namespace margrave

@@ -35,5 +35,7 @@ ReadResult make_dataset(const LabelSets& sets, const ReadOptions& options, const
 std::vector<std::string> label_names(const TemplateSet& templates);
 // Names of the features, without the bias that may follow them; empty where the templates have none.
 std::vector<std::string> feature_names(const TemplateSet& templates, bool bias);
+// The names of a block's inputs. Of very many labels only the first has them, and all have the same inputs.
+const std::vector<std::string>& input_names_of(const TemplateSet& templates, const Template& block);
 
 }  // namespace margrave

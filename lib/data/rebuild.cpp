@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "data/label_sets.hpp"
 #include "data/readers.hpp"
 #include "margrave/error.hpp"
 
@@ -77,12 +78,13 @@ class Rebuilder {
       refuse(from, "has other states than the model's");
     target.block = found->second;
     target.inputs = to.inputs;
-    const bool named = !from.input_names.empty() && !to.input_names.empty();
-    if (named && from.input_names != to.input_names) {
+    const auto& from_names = input_names_of(data_.templates(), from);
+    const auto& to_names = input_names_of(builder_.templates(), to);
+    if (!from_names.empty() && !to_names.empty() && from_names != to_names) {
       std::unordered_map<std::string_view, std::uint32_t> input_number;
-      for (std::uint32_t d = 0; d < to.input_names.size(); ++d) input_number.emplace(to.input_names[d], d);
+      for (std::uint32_t d = 0; d < to_names.size(); ++d) input_number.emplace(to_names[d], d);
       target.renumbered = true;
-      for (const std::string& name : from.input_names) {
+      for (const std::string& name : from_names) {
         const auto input = input_number.find(name);
         target.input.push_back(input == input_number.end() ? unknown : input->second);
       }

@@ -58,6 +58,7 @@ void SequenceCollector::use_model(const TemplateSet& model) {
   match(model[token], unigram_space_);
   if (tied) match(model[transition], bigram_space_);
   if (!tied) bigrams_ = Bigrams::none;
+  if (tied && model[transition].input_names.size() == 1) constant_bigram_ = model[transition].input_names[0];
   for (const std::string& label : model[token].state_names) labels_.add(label);
   if (labels_.size() != states) throw UsageError("two of its labels have the same name");
 }
@@ -85,6 +86,8 @@ void SequenceCollector::add_bigram(std::string_view feature) {
   const std::uint32_t number = bigram_space_.number(feature);
   if (number != FeatureSpace::none) bigram_rows_.add(number, 1.0F);
 }
+
+void SequenceCollector::add_constant_bigram() { add_bigram(constant_bigram_); }
 
 void SequenceCollector::end_token(std::int32_t state) {
   unigram_rows_.end();
@@ -168,7 +171,6 @@ void SequenceCollector::warn_of_unknown(Warnings& warnings) const {
 void SequenceCollector::warn_of_labels(Warnings& warnings) const {
   if (unknown_labels_ == 0) return;
   const std::string what = "label \"" + first_unknown_label_ + "\" is unknown to the model";
-  if (known_labels_ == 0) throw InputError(first_unknown_, what + ", and so are all others");
   warnings.add(first_unknown_,
                what + "; tokens with such labels count as unlabelled: " + std::to_string(unknown_labels_) +
                    " of " + std::to_string(known_labels_ + unknown_labels_));

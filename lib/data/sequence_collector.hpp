@@ -34,6 +34,8 @@ class SequenceCollector {
   // The features of the next token, and of it with the token before, in any order; equal ones add up.
   void add_unigram(std::string_view feature, float value = 1.0F);
   void add_bigram(std::string_view feature);
+  // The one feature of all pairs: `transition`, or the model's where it has a single one by another name.
+  void add_constant_bigram();
   void end_token(std::int32_t state);
   // Does nothing where the sequence has no tokens.
   void end_sequence();
@@ -65,6 +67,7 @@ class SequenceCollector {
   std::uint64_t known_labels_ = 0, unknown_labels_ = 0;
   Location first_unknown_;
   std::string first_unknown_label_;
+  std::string constant_bigram_ = "transition";
   FeatureSpace unigram_space_, bigram_space_;
   Rows unigram_rows_, bigram_rows_;  // one per token; at the first of a sequence there is no bigram
   std::vector<std::int32_t> state_;

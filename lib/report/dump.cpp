@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "data/label_sets.hpp"
 #include "margrave/model.hpp"
 #include "margrave/version.hpp"
 #include "report/option_fields.hpp"
@@ -121,9 +122,10 @@ void for_each_weight_named(const Model& model, const DumpOptions& options, F&& f
     const Template& t = model.templates[index];
     const auto rows = row_names(model.templates, t, options.top > 0 ? " -> " : ",");
     const Numbers numbers = numbers_of(model, index);
+    const auto& names = input_names_of(model.templates, t);
     const auto input_name = [&](std::uint64_t d) {
       if (numbers.support) return fmt::format("support{}", d);
-      return t.input_names.empty() ? fmt::format("{}", d) : t.input_names[d];
+      return names.empty() ? fmt::format("{}", d) : names[d];
     };
     const auto emit = [&](std::uint32_t row, std::uint64_t d) {
       const double w = numbers(row, d);

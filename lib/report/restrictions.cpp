@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "margrave/error.hpp"
 #include "report/option_fields.hpp"
@@ -37,6 +39,27 @@ std::vector<ChunkTag> tags_for(const Template& t, Scheme scheme) {
   }
   if (!any) tags.clear();
   return tags;
+}
+
+// Throws where a tag occurs in no legal labelling: a chunk of its type could not begin, or not end. Such tags
+// are of another scheme, and the labels that are left would mostly be O.
+void require_usable(const std::vector<std::vector<ChunkTag>>& templates, Scheme scheme) {
+  std::set<std::pair<char, std::string_view>> known;
+  for (const auto& tags : templates)
+    for (const ChunkTag& tag : tags) known.emplace(tag.part, tag.type);
+  const auto name = [](char part, std::string_view type) {
+    return type.empty() ? std::string(1, part) : fmt::format("{}-{}", part, type);
+  };
+  const auto require = [&](char part, std::string_view type, char other, std::string_view likely) {
+    if (!known.contains({other, type}))
+      throw UsageError(
+          fmt::format("--scheme {}: label '{}' can never be used: there is no {}; are these {} tags?",
+                      choice_of(scheme_choices, scheme), name(part, type), name(other, type), likely));
+  };
+  for (const auto& [part, type] : known) {
+    if (part == 'I' || part == 'E') require(part, type, 'B', part == 'E' ? "IOE" : "IOB1");
+    if (scheme == Scheme::iobes && (part == 'B' || part == 'I')) require(part, type, 'E', "IOB2");
+  }
 }
 
 // The largest change of score that other labels of one clique could make.
@@ -82,6 +105,7 @@ void Restrictions::read_tags(const Dataset& data) {
   const std::string_view name = choice_of(scheme_choices, scheme_);
   if (!any)
     throw UsageError(fmt::format("--scheme {} is for labels like B-X and I-X, and the model has none", name));
+  require_usable(tags_, scheme_);
   const auto tagged = [&](std::uint32_t states) {
     for (const auto& tags : tags_)
       if (tags.size() == states) return true;

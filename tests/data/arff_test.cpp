@@ -135,6 +135,68 @@ TEST(Arff, LabelsMayBeNumericOrHaveOtherValues) {
   EXPECT_EQ(labels_of(data, 2), (std::vector<std::int32_t>{1, 0, 0}));
 }
 
+TEST(Arff, LabelsMaySayYesInManyWaysAndInAnyOrder) {
+  for (const auto& [off, on] : std::vector<std::pair<std::string, std::string>>{
+           {"0", "1"}, {"no", "YES"}, {"FALSE", "TRUE"}, {"-1", "+1"}, {"-1", "1"}, {"0.0", "1.0"}})
+    for (const bool turned : {false, true}) {
+      const std::string values = turned ? on + "," + off : off + "," + on;
+      const Dataset data = read_text("@relation r\n@attribute a {" + values +
+                                         "}\n@attribute x real\n@data\n" + on + ",1\n" + off + ",1\n{1 1}\n",
+                                     arff({"a"}))
+                               .data;
+      EXPECT_EQ(labels_of(data, 0), (std::vector<std::int32_t>{1})) << values;
+      EXPECT_EQ(labels_of(data, 1), (std::vector<std::int32_t>{0})) << values;
+      EXPECT_EQ(labels_of(data, 2), (std::vector<std::int32_t>{turned ? 1 : 0})) << "the first value";
+    }
+  for (const char* values : {"red,green", "0,true", "1,2", "yes,yes "})
+    EXPECT_THROW(
+        read_text("@relation r\n@attribute a {" + std::string(values) + "}\n@data\n1\n", arff({"a"})),
+        InputError);
+  expect_input_error("@relation r\n@attribute x real\n@attribute a {b,c}\n@data\n1,b\n", arff({"a"}), 3, 12,
+                     "which is 1?");
+}
+
+TEST(Arff, TwoInputsOfOneNameAreRefused) {
+  for (const char* attributes : {"a {b,c}\n@attribute 'a=b' real", "'a=b' real\n@attribute a {b,c}"})
+    expect_input_error(
+        "@relation r\n@attribute " + std::string(attributes) + "\n@attribute l {0,1}\n@data\n{0 1}\n",
+        arff({"l"}), 3, 12, "two inputs are called \"a=b\"");
+}
+
+// So many that not every label keeps the names of its inputs.
+TEST(Arff, ManyInputsAreMatchedByNameToo) {
+  constexpr std::size_t labels = 1100, features = 1000;
+  std::string first = "@relation r\n", second = first, label_lines;
+  std::vector<std::string> names;
+  for (std::size_t l = 0; l < labels; ++l) {
+    names.push_back("l" + std::to_string(l));
+    label_lines += "@attribute " + names.back() + " {0,1}\n";
+  }
+  for (std::size_t d = 0; d < features; ++d) {
+    first += "@attribute f" + std::to_string(d) + " numeric\n";
+    second += "@attribute f" + std::to_string(features - 1 - d) + " numeric\n";
+  }
+  ReadOptions options = arff(names);
+  options.graph = Graph::none;
+  const DataFile trained = read_text(first + label_lines + "@data\n{3 7, 1000 1}\n", options);
+  const TemplateSet& model = trained.data.templates();
+  EXPECT_EQ(model[0].input_names.size(), features + 1);
+  EXPECT_TRUE(model[1].input_names.empty());
+  const DataFile turned = read_text(second + label_lines + "@data\n{996 7, 1000 1}\n", options, &model);
+  EXPECT_EQ(turned.data.fingerprint(), trained.data.fingerprint());
+  // And through a cache that was made without the model.
+  const ScratchFolder folder;
+  const std::string cache = folder.file("a.mgd");
+  write_data(read_text(second + label_lines + "@data\n{996 7, 1000 1}\n", options).data, cache);
+  const Dataset cached = read_data(cache, {}, &model).data;
+  for (const std::size_t label : {0U, 1U, 1099U}) {
+    const InputView x = cached.input(cached[0].input_of(label));
+    ASSERT_EQ(x.count, 2U);
+    EXPECT_EQ(x.index[0], 3U) << label;
+    EXPECT_EQ(x.index[1], features) << label;
+  }
+}
+
 TEST(Arff, AMissingLabelIsUnlabelled) {
   const Dataset data = read_text(header + "1,?,1,1\n{3 ?}\n1,0,0,0\n").data;
   EXPECT_EQ(labels_of(data, 0), (std::vector<std::int32_t>{unlabelled, 1}));
@@ -234,7 +296,7 @@ TEST(Arff, NamesThePlaceOfWhatIsWrong) {
   expect_input_error(header + "1,1,1,1\n", arff({"a", "a"}), 0, 0, "twice");
   expect_input_error(header + "2,1,1,1\n", arff({"x"}), 9, 1, "0 or 1");
   expect_input_error(header + "1,1,1,1\n", arff({}), 0, 0, "--labels");
-  expect_input_error("@relation r\n@attribute a {0,1,2}\n@data\n1\n", arff({"a"}), 0, 0, "two values");
+  expect_input_error("@relation r\n@attribute a {0,1,2}\n@data\n1\n", arff({"a"}), 2, 12, "two values");
 }
 
 TEST(Arff, SurvivesAnyBytes) {

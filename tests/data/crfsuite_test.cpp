@@ -75,7 +75,21 @@ TEST(Crfsuite, ReadsNewDataByAModelsLabelsAndAttributes) {
   EXPECT_EQ(named_inputs(file.data, 0, 0), (NamedInputs{{"w=it", 3}}));
   EXPECT_EQ(named_inputs(file.data, 0, 2), (NamedInputs{{"transition", 1}}));
   ASSERT_EQ(file.warnings.size(), 1U);
-  EXPECT_THROW(read_text("O\tw=it\n", trained.read, &model), InputError);
+  const DataFile unknown = read_text("O\tw=it\n", trained.read, &model);
+  EXPECT_EQ(unknown.data[0].label(0), unlabelled);
+  ASSERT_EQ(unknown.warnings.size(), 1U);
+  EXPECT_NE(unknown.warnings[0].find("count as unlabelled: 1 of 1"), std::string::npos);
+}
+
+TEST(Crfsuite, KeepsTheTransitionsOfAModelOfColumns) {
+  ReadOptions columns;
+  columns.format = "conll";
+  columns.feature_template = "U0:%x[0,0]\nB\n";
+  const DataFile trained = read_text("He A\nruns B\n\n", columns);
+  ASSERT_EQ(trained.data.templates()[1].input_names, (std::vector<std::string>{"B"}));
+  const DataFile file = read_text("A\tU0\\:He\nB\tU0\\:runs\n", crfsuite(), &trained.data.templates());
+  EXPECT_TRUE(file.warnings.empty());
+  EXPECT_EQ(file.data.fingerprint(), trained.data.fingerprint());
 }
 
 TEST(Crfsuite, HashesOnRequest) {

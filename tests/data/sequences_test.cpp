@@ -1,6 +1,8 @@
 // What the text formats share: detection, options, caches, damage.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "data/feature_space.hpp"
 #include "data/readers.hpp"
 #include "tests/data/expect_input_error.hpp"
@@ -107,6 +109,27 @@ TEST(Sequences, CachesAndJsonlHoldTheSameData) {
     // A model trained on the cache reads text.
     EXPECT_EQ(read_data(folder.write("a", text), cached.read, &cached.data.templates()).data.fingerprint(),
               file.data.fingerprint());
+  }
+}
+
+TEST(Sequences, NamesThatAreNotUtf8AreNotWrittenAsJsonl) {
+  const ScratchFolder folder;
+  for (const auto& [text, kind] : std::vector<std::pair<std::string, std::string>>{
+           {"A\tw=gr\xfcn\nB\tx\n\n", "the name of the input \"w=gr"},
+           {"gr\xfcn\tx\nB\ty\n\n", "the label \"gr"}}) {
+    ReadOptions options;
+    options.format = "crfsuite";
+    const DataFile file = read_data(folder.write("a", text), options);
+    try {
+      write_data(file.data, folder.file("a.jsonl"));
+      ADD_FAILURE() << kind;
+    } catch (const InputError& error) {
+      EXPECT_NE(error.reason().find(kind), std::string::npos) << error.what();
+      EXPECT_NE(error.reason().find(".mgd"), std::string::npos) << error.what();
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder.file("a.jsonl")));
+    write_data(file.data, folder.file("a.mgd"), "auto", &file.read);
+    EXPECT_EQ(read_data(folder.file("a.mgd"), {}).data.templates(), file.data.templates());
   }
 }
 

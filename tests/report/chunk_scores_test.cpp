@@ -103,7 +103,24 @@ TEST(ChunkScores, LeaveOutTokensWithoutALabel) {
   EXPECT_EQ(found.tokens, 2U);
   EXPECT_EQ(found.all.given, 2U);
   EXPECT_EQ(found.all.predicted, 2U);
-  EXPECT_EQ(found.all.correct, 2U);
+  EXPECT_EQ(found.all.correct, 0U);
+}
+
+TEST(ChunkScores, AChunkThatMayReachIntoAnUnlabelledTokenIsNotCorrect) {
+  for (const auto& [truth, predicted, correct] : std::vector<std::tuple<Tags, Tags, std::uint64_t>>{
+           {{"B-NP", ""}, {"B-NP", "O"}, 0},  // the truth may go on
+           {{"B-NP", ""}, {"B-NP", "I-NP"}, 0},
+           {{"", "I-NP", "O"}, {"O", "I-NP", "O"}, 0},           // or have begun before
+           {{"S-NP", ""}, {"S-NP", "O"}, 1},                     // it is over
+           {{"B-NP", "E-NP", ""}, {"B-NP", "I-NP", "I-NP"}, 0},  // but what is predicted is not
+           {{"", "B-NP", "O"}, {"O", "B-NP", "O"}, 1},           // it begins here
+           {{"", "B-NP", "O"}, {"I-NP", "I-NP", "O"}, 0},        // but what is predicted does not
+           {{"", "O", "I-NP", "O", ""}, {"O", "O", "I-NP", "O", "O"}, 1}}) {
+    // The sentence behind knows nothing of the one before.
+    const ChunkScores found = scores({truth, {"I-NP"}}, {predicted, {"I-NP"}});
+    EXPECT_EQ(found.all.given, 2U);
+    EXPECT_EQ(found.all.correct, correct + 1) << truth[0] << ' ' << truth[1];
+  }
 }
 
 TEST(ChunkScores, AreAbsentWhereLabelsAreNoChunkTags) {

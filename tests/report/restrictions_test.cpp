@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/random.hpp"
 #include "margrave/error.hpp"
@@ -263,11 +264,29 @@ TEST(Restrictions, RefuseWhatCannotBeMeant) {
 }
 
 TEST(Restrictions, NameTheExampleThatNothingIsLeftOf) {
-  const Dataset data = text(1, {.names = {"I-X", "I-Y"}});
-  EXPECT_THROW(predict(model_for(data, 1), data, {.scheme = Scheme::iob2}), InputError);
+  // One token, which can neither begin and end a chunk nor be outside of one.
+  const Dataset data = text(1, {.names = {"B-X", "E-X"}, .longest = 1});
+  EXPECT_THROW(predict(model_for(data, 1), data, {.scheme = Scheme::iobes}), InputError);
   EXPECT_NE(
-      reason(data, {.marginals = true, .nbest = 3, .scheme = Scheme::iob2}).find("example 0: no labelling"),
+      reason(data, {.marginals = true, .nbest = 3, .scheme = Scheme::iobes}).find("example 0: no labelling"),
       std::string::npos);
+}
+
+TEST(Restrictions, RefuseTagsThatNoLegalLabellingHas) {
+  for (const auto& [names, scheme, words] : std::vector<std::tuple<Names, Scheme, std::string>>{
+           {iob2, Scheme::iobes, "label 'B-NP' can never be used: there is no E-NP; are these IOB2 tags?"},
+           {{"O", "I-X"}, Scheme::iob2, "label 'I-X' can never be used: there is no B-X; are these IOB1"},
+           {{"O", "I-X", "B-Y"}, Scheme::iob2, "label 'I-X'"},
+           {{"O", "I", "E"}, Scheme::iobes, "label 'E' can never be used: there is no B; are these IOE"},
+           {{"O", "B-X"}, Scheme::iob2, "none"},
+           {{"O", "S-X"}, Scheme::iobes, "none"},
+           {{"O", "B-X", "E-X"}, Scheme::iobes, "none"}}) {
+    const Dataset data = text(1, {.names = names});
+    EXPECT_NE(reason(data, {.scheme = scheme}).find(words), std::string::npos)
+        << words << ": " << reason(data, {.scheme = scheme});
+  }
+  const Dataset data = text(1, {});
+  EXPECT_THROW(predict(model_for(data, 1), data, {.scheme = Scheme::iobes}), UsageError);
 }
 
 TEST(Restrictions, NameTheGivenLabelThatContradictsTheScheme) {

@@ -50,6 +50,12 @@ TEST_F(Chunks, AreScoredAndKeptToTheirScheme) {
   EXPECT_NE(out.find("processed 5 tokens with 1 phrases; found: "), std::string::npos) << out;
   EXPECT_NE(out.find("\naccuracy: "), std::string::npos);
   EXPECT_NE(out.find("\n                X: precision: "), std::string::npos);
+  EXPECT_EQ(out.find("left out"), std::string::npos);
+  directory->write("part.jsonl", text({{{1, 1}, {2, -1}, {0, 0}}}));
+  const std::string part = run({"eval", "chunks.model", "part.jsonl"}).out;
+  EXPECT_NE(part.find("processed 2 tokens with 1 phrases; found: 1 phrases; correct: 0."), std::string::npos)
+      << part;
+  EXPECT_NE(part.find("\n1 tokens without a known label are left out"), std::string::npos) << part;
   const auto labels = json_of({"predict", "chunks.model", "new.jsonl", "--scheme", "iob2", "--json"});
   EXPECT_NE(labels["predictions"][0]["labels"][0], 2);
   EXPECT_NE(labels["predictions"][1]["labels"][1], 2);

@@ -59,6 +59,18 @@ TEST_F(Text, IsCheckedAndConverted) {
   EXPECT_EQ(json_of({"check", "train.jsonl.gz", "--json", "-q"})["templates"][0]["inputs"], 256);
 }
 
+TEST_F(Text, DataWithoutKnownLabelsIsLabelledButNotScored) {
+  ASSERT_EQ(run({"train", "train.txt", "--max-epochs", "3", "--model", "c.model", "-q"}).code, 0);
+  write("unknown.txt", "dogs ?\nrun ?\n\n");
+  const Finished predicted = run({"predict", "c.model", "unknown.txt"});
+  EXPECT_EQ(predicted.code, 0) << predicted.error;
+  EXPECT_NE(predicted.error.find("count as unlabelled: 2 of 2"), std::string::npos) << predicted.error;
+  EXPECT_EQ(run({"eval", "c.model", "unknown.txt"}).code, 3);
+  const Finished tested = run({"train", "train.txt", "--max-epochs", "3", "--test", "unknown.txt"});
+  EXPECT_EQ(tested.code, 3);
+  EXPECT_NE(tested.error.find("unknown.txt: no variable has a label"), std::string::npos) << tested.error;
+}
+
 TEST_F(Text, HelpNamesItsOptions) {
   for (const char* verb : {"train", "check", "convert"}) {
     const std::string help = run({verb, "--help"}).out;
@@ -79,6 +91,7 @@ TEST_F(Text, WrongTemplatesAreRefusedWithTheirPlace) {
   EXPECT_EQ(wide.error.find("guessed"), std::string::npos) << wide.error;
   EXPECT_EQ(run({"check", "train.txt", "--template", "absent.tpl"}).code, 4);
   EXPECT_EQ(run({"check", "train.txt", "--template", "/dev/zero"}).code, 3);
+  EXPECT_EQ(run({"check", "train.txt", "--template", ""}).code, 2);
   EXPECT_EQ(run({"check", "train.txt", "--cutoff", "0"}).code, 2);
   EXPECT_EQ(run({"check", "train.txt", "--hash-bits", "40"}).code, 2);
   EXPECT_EQ(run({"check", "train.txt", "--format", "crfsuite", "--template", "words.tpl"}).code, 2);

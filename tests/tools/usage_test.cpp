@@ -143,7 +143,21 @@ TEST_F(Usage, OutputsMayNotReplaceTheDataOrEachOther) {
           {"--trace and --test are one file"});
   refused({"train", "train.jsonl", "--model", "one", "--checkpoint", "./one"}, 2,
           {"--model and --checkpoint are one file"});
+  refused({"train", "train.jsonl", "--template", "t.tpl", "--model", "./t.tpl"}, 2,
+          {"--model and --template are one file"});
+  refused({"train", "train.jsonl", "--labels", "l.xml", "--trace", "./l.xml"}, 2,
+          {"--trace and --labels are one file"});
+  refused({"train", "train.jsonl", "--resume", "old.ck", "--model", "old.ck"}, 2,
+          {"--model and --resume are one file"});
+  refused({"convert", "train.jsonl", "./train.jsonl"}, 2, {"OUT and IN are one file"});
+  refused({"predict", "first.model", "train.jsonl", "-o", "./train.jsonl"}, 2,
+          {"--output and DATA are one file"});
   EXPECT_EQ(read_file(directory->file("train.jsonl")), before);
+  const std::string model = read_file(directory->file("first.model"));
+  refused({"predict", "first.model", "train.jsonl", "-o", "first.model"}, 2,
+          {"--output and MODEL are one file"});
+  refused({"dump", "first.model", "-o", "./first.model"}, 2, {"--output and MODEL are one file"});
+  EXPECT_EQ(read_file(directory->file("first.model")), model);
 }
 
 TEST_F(Usage, AResumeWithOtherOptionsNamesThoseThatDiffer) {
