@@ -30,9 +30,6 @@ class QuasiNewton {
   // One iteration. False where rounding leaves nothing to gain; further calls then do nothing.
   bool step(Arena& arena, Function f);
 
-  // Keeps the weights and nothing else: for a start on another function.
-  void forget();
-
   std::span<const double> weights() const { return w_; }
   // f(w) + c·|w|₁; after the first step.
   double value() const { return value_; }
@@ -40,12 +37,15 @@ class QuasiNewton {
 
   void save(ByteWriter& out) const;
   void restore(ByteReader& in);
+  // Takes the weights of what was saved and nothing else: for a start on another function.
+  void restore_weights(ByteReader& in);
 
  private:
   struct Pair {
     std::vector<double> s, y;
     double product = 0;  // <s, y>
   };
+  std::vector<double> take_vector(ByteReader& in) const;
   void start(Arena& arena, Function f);
   void pseudo_gradient(Arena& arena);
   void direction(Arena& arena);

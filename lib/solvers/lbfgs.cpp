@@ -67,10 +67,7 @@ class QuasiNewtonSolver final : public Solver {
     earlier_calls_ = in.get<std::uint64_t>();
   }
   // The weights of another quasi-Newton run.
-  void warm_start(ByteReader& in) override {
-    minimiser_.restore(in);
-    minimiser_.forget();
-  }
+  void warm_start(ByteReader& in) override { minimiser_.restore_weights(in); }
 
  private:
   double value_and_gradient(std::span<const double> w, std::span<double> gradient) {

@@ -102,5 +102,21 @@ TEST(SmoothCheckpoint, WarmStartsAtAnotherLambda) {
   }
 }
 
+// Steps remembered are no part of a warm start: --history may be shorter.
+TEST(SmoothCheckpoint, WarmStartsWithAShorterHistory) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  TrainOptions options = few_epochs(option_set("", LbfgsOptions{}).options);
+  options.loss = Loss::log;
+  options.lambda = 0.01;
+  options.checkpoint = folder.file("checkpoint");
+  options.max_epochs = 1;
+  const double before = train(data, options).report.last.primal;
+  options.checkpoint.clear();
+  options.warm_start = folder.file("checkpoint");
+  options.solver = LbfgsOptions{.history = 1};
+  EXPECT_LE(train(data, options).report.last.primal, before);
+}
+
 }  // namespace
 }  // namespace margrave::test
