@@ -189,6 +189,11 @@ class ExcessiveGap final : public Solver {
     dual_ = dual_of(loss_, average_);
   }
 
+  void rebuild() {
+    smoothed_.weights_of_point(average_);
+    measure_point();
+  }
+
   // α ← (1−τ) α + τ α̃
   void mix(double tau) {
     problem_.arena.for_each_block(problem_.data.size(), example_grain,
@@ -203,12 +208,14 @@ class ExcessiveGap final : public Solver {
   }
 
   bool start(EpochControl& control) {
-    smoothed_.weights_of_point(average_);
-    measure_point();
+    rebuild();
     calls_ = 0;
     if (warm_) {
       if (!start_here(control)) return false;
-      if (k_ == 0) point_.start_uniform();
+      if (k_ == 0) {
+        point_.start_uniform();
+        rebuild();
+      }
       warm_ = false;
     }
     if (k_ == 0 && !start_uniform(control)) return false;
@@ -231,7 +238,7 @@ class ExcessiveGap final : public Solver {
   bool start_uniform(EpochControl& control) {
     smoothed_.weights_of_point(primal_);
     const auto good = [&](const Look& seen) { return holds(seen.value, dual_of(seen.loss, smooth_)); };
-    double mu = constant_;
+    double mu = adaptive_ ? constant_ : paper_mu(1);  // L, but for rounding
     Look seen;
     if (!counted_look(control, mu, seen)) return false;
     if (adaptive_) {
@@ -275,7 +282,8 @@ class ExcessiveGap final : public Solver {
   }
 
   void begin(double mu, std::uint64_t k, const Look& seen) {
-    mu_ = guess_ = mu;
+    mu_ = mu;
+    guess_ = std::max(mu, least_guess * constant_);
     k_ = k;
     value_at_primal_ = seen.value;
   }
