@@ -36,16 +36,18 @@ class QuasiNewton {
   std::uint64_t bytes() const;
 
   void save(ByteWriter& out) const;
-  void restore(ByteReader& in);
+  // Whether numbers of a file can be weights, or differences of such.
+  using Fits = FunctionRef<bool(std::span<const double> vector)>;
+  void restore(ByteReader& in, Fits fits);
   // Takes the weights of what was saved and nothing else: for a start on another function.
-  void restore_weights(ByteReader& in);
+  void restore_weights(ByteReader& in, Fits fits);
 
  private:
   struct Pair {
     std::vector<double> s, y;
     double product = 0;  // <s, y>
   };
-  std::vector<double> take_vector(ByteReader& in) const;
+  std::vector<double> take_vector(ByteReader& in, Fits fits) const;
   void start(Arena& arena, Function f);
   void pseudo_gradient(Arena& arena);
   void direction(Arena& arena);

@@ -8,6 +8,7 @@
 
 #include "base/container.hpp"
 #include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
 #include "report/option_fields.hpp"
 #include "report/shallow_json.hpp"
 
@@ -67,7 +68,8 @@ std::shared_ptr<const SectionFile> open_for(const std::string& path, const Datas
 // A dual bound is no larger than any primal one, but for rounding.
 constexpr double rounding_gap = 1e-9;
 
-RunProgress::Best read_best(const SectionFile& file, const std::string& path, const Solver& solver) {
+RunProgress::Best read_best(const SectionFile& file, const std::string& path, const Dataset& data,
+                            const Solver& solver) {
   ByteReader in(file.section("best"), path);
   if (solver.dual_point() != nullptr || solver.local_point() != nullptr)
     in.fail("holds best weights beside those of a dual point");
@@ -80,16 +82,15 @@ RunProgress::Best read_best(const SectionFile& file, const std::string& path, co
   e.primal = in.get<double>();
   if (in.get<bool>()) e.dual = in.get<double>();
   e.certified = in.get<bool>();
-  best.weights = in.get_array<double>();
-  bool good = best.weights.size() == solver.weights().size() && in.left() == 0;
+  best.weights = take_weights(in, data.templates(), solver.weights().size());
+  bool good = in.left() == 0;
   if (e.dual)
     good = good && std::isfinite(*e.dual) &&
            *e.dual - e.primal <= rounding_gap * std::max(1.0, std::abs(e.primal));
   good = good && (e.dual || !e.certified);
   for (const double number : {e.train_seconds, e.wall_seconds, e.primal})
     good = good && std::isfinite(number);
-  for (const double w : best.weights) good = good && std::isfinite(w);
-  if (!good) in.fail("holds best weights that cannot be");
+  if (!good) in.fail("holds bounds of its best weights that cannot be");
   return best;
 }
 
@@ -152,7 +153,7 @@ RunProgress resume_checkpoint(const std::string& path, const Dataset& data, cons
   for (const double seconds : {progress.train_seconds, progress.evaluate_seconds, progress.wall_seconds})
     if (!std::isfinite(seconds) || seconds < 0) run.fail("has a time that is no time");
   if (run.left() != 0) run.fail("is longer than it should be");
-  if (file->find("best")) progress.best = read_best(*file, path, solver);
+  if (file->find("best")) progress.best = read_best(*file, path, data, solver);
   return progress;
 }
 

@@ -28,6 +28,7 @@
 
 #include "base/compensated.hpp"
 #include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
 #include "solvers/gibbs_state.hpp"
 #include "solvers/marginal_point.hpp"
 
@@ -141,13 +142,8 @@ class Extragradient final : public Solver {
   void restore(ByteReader& in) override {
     at_.restore(in);
     restore_marginals(problem_.data, in, average_.store);
-    for (std::vector<double>* w : {&w_, &w_average_, &point_}) {
-      const std::size_t size = w->size();
-      *w = in.get_array<double>();
-      if (w->size() != size) in.fail("does not fit the data or the options");
-      if (!std::all_of(w->begin(), w->end(), [](double x) { return std::isfinite(x); }))
-        in.fail("holds a weight that is not a finite number");
-    }
+    for (std::vector<double>* w : {&w_, &w_average_, &point_})
+      *w = take_weights(in, problem_.data.templates());
     rate_ = in.get<double>();
     iterations_ = in.get<std::uint64_t>();
     oracle_calls_ = in.get<std::uint64_t>();

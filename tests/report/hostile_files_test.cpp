@@ -318,6 +318,59 @@ TEST(HostileFiles, BestWeightsThatCannotBeAreRefused) {
   EXPECT_TRUE(refuses(options, std::vector<double>(size), 1e-6, 0));
 }
 
+// Places between the rows of weights, which models must have 0: none of a good checkpoint, and refused.
+TEST(HostileFiles, WeightsThatBelongToNoTemplateAreRefused) {
+  const Dataset data = random_chains(2, {.examples = 6, .states = 5, .longest = 3, .inputs = 4});
+  const Template& first = data.templates()[0];
+  ASSERT_GT(first.stride, first.rows);
+  const ScratchFolder folder;
+  TrainOptions options = short_run();
+  for (const SolverOptions& solver : std::vector<SolverOptions>{
+           BcfwOptions{.averaging = true}, OneSlackOptions{}, IdalOptions{}, DlpwOptions{}, PegasosOptions{},
+           ExtragradientOptions{}, EgrOptions{}, EgrKernelOptions{}, ExponentiatedGradientOptions{},
+           SdcaOptions{}, LbfgsOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    options.solver = solver;
+    const bool smooth =
+        std::holds_alternative<SdcaOptions>(solver) || std::holds_alternative<LbfgsOptions>(solver);
+    options.loss = smooth ? Loss::log : Loss::hinge;
+    options.checkpoint = folder.file("good");
+    train(data, options);
+    TrainOptions again = options;
+    again.checkpoint.clear();
+    again.max_epochs = 5;
+    again.resume = folder.file("good");
+    save_model(train(data, again).model, folder.file("model"));
+    EXPECT_NO_THROW(load_model(folder.file("model")));
+  }
+  // Of lbfgs, as the loop left it.
+  std::vector<double> weights(data.templates().storage());
+  weights[first.rows] = 1;
+  add_best(folder.file("good"), folder.file("bad"), weights, 1e300, 0);
+  options.checkpoint.clear();
+  options.max_epochs = 5;
+  options.resume = folder.file("bad");
+  EXPECT_TRUE(refused([&] { train(data, options); }));
+  weights[first.rows] = 0;
+  const auto with_state = [&](std::size_t cell) {
+    const auto file = SectionFile::open(folder.file("good"), FileKind::checkpoint, 3);
+    SectionWriter writer(FileKind::checkpoint, 3);
+    const auto state = file->section("state");
+    Bytes bytes(state.begin(), state.end());
+    constexpr double one = 1;
+    // Two truth values, the value and a length come before the weights.
+    std::memcpy(bytes.data() + 2 + 2 * sizeof(double) + cell * sizeof(double), &one, sizeof(double));
+    for (const std::string name : {"data", "options", "solver", "run", "best"})
+      writer.add(name, file->section(name));
+    writer.add("state", bytes);
+    writer.write(folder.file("bad"));
+    return refused([&] { train(data, options); });
+  };
+  EXPECT_FALSE(with_state(0));
+  EXPECT_TRUE(with_state(first.rows));
+  EXPECT_TRUE(with_state(weights.size() + 1 + first.rows));  // of the gradient
+}
+
 TEST(HostileFiles, CachesAreRefusedOrRead) {
   constexpr std::string_view names[] = {"templates",
                                         "read_options",
