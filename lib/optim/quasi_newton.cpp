@@ -179,11 +179,6 @@ bool QuasiNewton::step(Arena& arena, Function f) {
   return true;
 }
 
-void QuasiNewton::forget() {
-  started_ = stuck_ = false;
-  pairs_.clear();
-}
-
 std::uint64_t QuasiNewton::bytes() const { return (6 + 2 * pairs_.size()) * w_.size() * sizeof(double); }
 
 void QuasiNewton::save(ByteWriter& out) const {
@@ -200,27 +195,38 @@ void QuasiNewton::save(ByteWriter& out) const {
   }
 }
 
-void QuasiNewton::restore(ByteReader& in) {
-  const auto vector = [&] {
-    auto values = in.get_array<double>();
-    if (values.size() != w_.size()) in.fail("does not fit the data");
-    if (!std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); }))
-      in.fail("holds a number that is not finite");
-    return values;
-  };
+std::vector<double> QuasiNewton::take_vector(ByteReader& in, Fits fits) const {
+  auto values = in.get_array<double>();
+  if (values.size() != w_.size()) in.fail("does not fit the data");
+  if (!std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); }))
+    in.fail("holds a number that is not finite");
+  if (!fits(values)) in.fail("holds numbers in places that belong to no weight");
+  return values;
+}
+
+void QuasiNewton::restore_weights(ByteReader& in, Fits fits) {
+  in.get<bool>();
+  in.get<bool>();
+  in.get<double>();
+  w_ = take_vector(in, fits);
+  started_ = stuck_ = false;
+  pairs_.clear();
+}
+
+void QuasiNewton::restore(ByteReader& in, Fits fits) {
   started_ = in.get<bool>();
   stuck_ = in.get<bool>();
   value_ = in.get<double>();
   if (!std::isfinite(value_)) in.fail("holds a value that is not a finite number");
-  w_ = vector();
-  gradient_ = vector();
+  w_ = take_vector(in, fits);
+  gradient_ = take_vector(in, fits);
   const auto count = in.get<std::uint64_t>();
   if (count > history_) in.fail("remembers more steps than its options allow");
   pairs_.clear();
   for (std::uint64_t k = 0; k < count; ++k) {
     Pair pair;
-    pair.s = vector();
-    pair.y = vector();
+    pair.s = take_vector(in, fits);
+    pair.y = take_vector(in, fits);
     pair.product = in.get<double>();
     if (!(pair.product > 0) || !std::isfinite(pair.product)) in.fail("remembers a step without curvature");
     pairs_.push_back(std::move(pair));

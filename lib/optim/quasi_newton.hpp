@@ -30,22 +30,24 @@ class QuasiNewton {
   // One iteration. False where rounding leaves nothing to gain; further calls then do nothing.
   bool step(Arena& arena, Function f);
 
-  // Keeps the weights and nothing else: for a start on another function.
-  void forget();
-
   std::span<const double> weights() const { return w_; }
   // f(w) + c·|w|₁; after the first step.
   double value() const { return value_; }
   std::uint64_t bytes() const;
 
   void save(ByteWriter& out) const;
-  void restore(ByteReader& in);
+  // Whether numbers of a file can be weights, or differences of such.
+  using Fits = FunctionRef<bool(std::span<const double> vector)>;
+  void restore(ByteReader& in, Fits fits);
+  // Takes the weights of what was saved and nothing else: for a start on another function.
+  void restore_weights(ByteReader& in, Fits fits);
 
  private:
   struct Pair {
     std::vector<double> s, y;
     double product = 0;  // <s, y>
   };
+  std::vector<double> take_vector(ByteReader& in, Fits fits) const;
   void start(Arena& arena, Function f);
   double pseudo_gradient(double w, double g) const;
   void direction(Arena& arena);

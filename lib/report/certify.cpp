@@ -156,16 +156,19 @@ CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
   const bool smooth = model.loss != Loss::hinge || model.gamma != 0;
   const auto* marginals =
       model.certificate ? std::get_if<CliqueMarginals>(&model.certificate->point) : nullptr;
-  const bool of_labellings = smooth && model.entropy == Entropy::shannon;
-  if (smooth && !of_labellings && marginals == nullptr)
+  const bool of_labellings = smooth && model.entropy == Entropy::shannon && !model.kernel;
+  if (smooth && !model.kernel && !of_labellings && marginals == nullptr)
     throw UsageError(
         "this loss is smoothed clique by clique, which only the marginals of a certificate can certify");
   if (!(model.lambda > 0)) throw InputError({}, "the model has no lambda, so it has no objective to certify");
   if (data.size() == 0) throw InputError({}, "there are no examples");
   if (!data.fully_labelled())
     throw InputError({}, "some variables have no label; the objective needs them all");
-  if (of_labellings) return certify_smooth(model, data, threads);
+  if (model.regularizer == Regularizer::l1 && !of_labellings)
+    throw InputError({},
+                     "the model has regularizer l1, which is trained with a smooth loss of labellings only");
   if (model.kernel) return certify_kernel(model, data, threads);
+  if (of_labellings) return certify_smooth(model, data, threads);
   CertifiedBounds bounds;
   if (model.certificate) {
     if (model.certificate->fingerprint != data.fingerprint())

@@ -1,5 +1,6 @@
 #include "report/checkpoint.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 
 #include "base/container.hpp"
 #include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
 #include "report/option_fields.hpp"
 #include "report/shallow_json.hpp"
 
@@ -14,7 +16,7 @@ namespace margrave {
 
 namespace {
 
-constexpr std::uint32_t checkpoint_version = 2;
+constexpr std::uint32_t checkpoint_version = 3;
 
 // The options that decide the bits of a run: all but its limits and files.
 std::string options_key(TrainOptions options) {
@@ -63,8 +65,14 @@ std::shared_ptr<const SectionFile> open_for(const std::string& path, const Datas
   return file;
 }
 
-RunProgress::Best read_best(const SectionFile& file, const std::string& path, const Dataset& data) {
+// A dual bound is no larger than any primal one, but for rounding.
+constexpr double rounding_gap = 1e-9;
+
+RunProgress::Best read_best(const SectionFile& file, const std::string& path, const Dataset& data,
+                            const Solver& solver) {
   ByteReader in(file.section("best"), path);
+  if (solver.dual_point() != nullptr || solver.local_point() != nullptr)
+    in.fail("holds best weights beside those of a dual point");
   RunProgress::Best best;
   Evaluation& e = best.evaluation;
   e.epoch = in.get<std::uint64_t>();
@@ -72,12 +80,17 @@ RunProgress::Best read_best(const SectionFile& file, const std::string& path, co
   e.wall_seconds = in.get<double>();
   e.oracle_calls = in.get<std::uint64_t>();
   e.primal = in.get<double>();
-  best.weights = in.get_array<double>();
-  bool good = best.weights.size() == data.templates().storage() && in.left() == 0;
+  if (in.get<bool>()) e.dual = in.get<double>();
+  e.certified = in.get<bool>();
+  best.weights = take_weights(in, data.templates(), solver.weights().size());
+  bool good = in.left() == 0;
+  if (e.dual)
+    good = good && std::isfinite(*e.dual) &&
+           *e.dual - e.primal <= rounding_gap * std::max(1.0, std::abs(e.primal));
+  good = good && (e.dual || !e.certified);
   for (const double number : {e.train_seconds, e.wall_seconds, e.primal})
     good = good && std::isfinite(number);
-  for (const double w : best.weights) good = good && std::isfinite(w);
-  if (!good) in.fail("holds best weights that cannot be");
+  if (!good) in.fail("holds bounds of its best weights that cannot be");
   return best;
 }
 
@@ -110,6 +123,9 @@ void save_checkpoint(const std::string& path, const Dataset& data, const TrainOp
     best.put(e.wall_seconds);
     best.put(e.oracle_calls);
     best.put(e.primal);
+    best.put(e.dual.has_value());
+    if (e.dual) best.put(*e.dual);
+    best.put(e.certified);
     best.put_array(std::span<const double>(progress.best->weights));
     writer.add("best", best.bytes());
   }
@@ -137,7 +153,7 @@ RunProgress resume_checkpoint(const std::string& path, const Dataset& data, cons
   for (const double seconds : {progress.train_seconds, progress.evaluate_seconds, progress.wall_seconds})
     if (!std::isfinite(seconds) || seconds < 0) run.fail("has a time that is no time");
   if (run.left() != 0) run.fail("is longer than it should be");
-  if (file->find("best")) progress.best = read_best(*file, path, data);
+  if (file->find("best")) progress.best = read_best(*file, path, data, solver);
   return progress;
 }
 

@@ -25,6 +25,7 @@
 #include "data/template_codec.hpp"
 #include "margrave/error.hpp"
 #include "margrave/model.hpp"
+#include "model/stored_weights.hpp"
 #include "report/certificate_codec.hpp"
 #include "report/kernel_codec.hpp"
 #include "report/shallow_json.hpp"
@@ -71,16 +72,10 @@ void get_settings(ByteReader& in, std::uint32_t version, Model& model) {
 }
 
 void check_weights(const Model& model, const std::string& path) {
-  std::uint64_t nonzero = 0, placed = 0;
-  for (const double w : model.weights) {
+  for (const double w : model.weights)
     if (!std::isfinite(w)) throw InputError({path}, "model holds a weight that is not a finite number");
-    if (w != 0) ++nonzero;
-  }
-  for (const Template& t : model.templates)
-    for (std::uint64_t d = 0; t.rows > 0 && d < t.inputs; ++d)
-      for (std::uint64_t r = 0; r < t.rows; ++r)
-        if (model.weights[t.offset + d * t.stride + r] != 0) ++placed;
-  if (placed != nonzero) throw InputError({path}, "model holds weights in places that belong to no template");
+  if (!padding_is_zero(model.templates, model.weights))
+    throw InputError({path}, "model holds weights in places that belong to no template");
 }
 
 std::vector<double> get_weights(const SectionFile& file, std::uint64_t storage) {

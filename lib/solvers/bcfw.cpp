@@ -99,7 +99,7 @@ class Bcfw final : public Solver {
 
   void restore(ByteReader& in) override {
     ascent_.restore(in);
-    average_.restore(in);
+    average_.restore(in, problem_.data.templates());
     order_.restore(in);
     epochs_ = in.get<std::uint64_t>();
     in_epoch_ = in.get<bool>();

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "model/stored_weights.hpp"
+
 namespace margrave {
 
 namespace {
@@ -114,12 +116,9 @@ void BlockAscent::save(ByteWriter& out) const {
 
 void BlockAscent::restore(ByteReader& in) {
   blocks_->restore(in);
-  const auto w = in.get_array<double>();
+  const auto w = take_weights(in, problem_.data.templates());
   const auto gap = in.get_array<double>();
-  if (w.size() != weights_.size() || gap.size() != gap_.size())
-    in.fail("does not fit the data or the options");
-  if (!std::all_of(w.begin(), w.end(), [](double x) { return std::isfinite(x); }))
-    in.fail("holds a weight that is not a finite number");
+  if (gap.size() != gap_.size()) in.fail("does not fit the data or the options");
   // Infinite before the first visit.
   if (!std::all_of(gap.begin(), gap.end(), [](double g) { return g >= 0; }))
     in.fail("holds a block's gap that is no gap");

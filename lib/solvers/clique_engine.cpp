@@ -14,6 +14,7 @@
 
 #include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
+#include "model/stored_weights.hpp"
 #include "solvers/clique_state.hpp"
 #include "solvers/clique_visit.hpp"
 #include "solvers/weight_average.hpp"
@@ -151,12 +152,8 @@ class CliqueEngine final : public Solver {
   }
   void restore(ByteReader& in) override {
     state_->restore(in);
-    const auto w = in.get_array<double>();
-    average_.restore(in);
-    if (w.size() != weights_.size()) in.fail("does not fit the data or the options");
-    if (!std::all_of(w.begin(), w.end(), [](double x) { return std::isfinite(x); }))
-      in.fail("holds a weight that is not a finite number");
-    weights_.assign(w);
+    weights_.assign(take_weights(in, problem_.data.templates()));
+    average_.restore(in, problem_.data.templates());
     epochs_ = in.get<std::uint64_t>();
     earlier_steps_ = in.get<std::uint64_t>();
     in_epoch_ = in.get<bool>();

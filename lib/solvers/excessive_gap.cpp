@@ -48,6 +48,7 @@
 #include <vector>
 
 #include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
 #include "solvers/marginal_point.hpp"
 #include "solvers/smoothed_primal.hpp"
 
@@ -128,7 +129,9 @@ class ExcessiveGap final : public Solver {
   }
   void restore(ByteReader& in) override {
     point_.restore(in);
-    const auto average = in.get_array<double>(), primal = in.get_array<double>();
+    const TemplateSet& templates = problem_.data.templates();
+    adopt(take_weights(in, templates, average_.size()));
+    primal_ = take_weights(in, templates, primal_.size());
     k_ = in.get<std::uint64_t>();
     mu_ = in.get<double>();
     guess_ = in.get<double>();
@@ -136,17 +139,10 @@ class ExcessiveGap final : public Solver {
     iteration_ = in.get<std::uint32_t>();
     oracle_calls_ = in.get<std::uint64_t>();
     if (iteration_ >= iterations_per_epoch) in.fail("points behind the end of an epoch");
-    if (average.size() != average_.size() || primal.size() != primal_.size())
-      in.fail("does not fit the data or the options");
-    for (const auto* weights : {&average, &primal})
-      if (!std::all_of(weights->begin(), weights->end(), [](double x) { return std::isfinite(x); }))
-        in.fail("holds a weight that is not a finite number");
     if (!(mu_ >= 0.1 * least_mu * constant_ && mu_ <= 2 * constant_) && k_ > 0)
       in.fail("holds a temperature that cannot be");
     if (!(guess_ >= 0.1 * least_guess * constant_ && guess_ <= 10 * constant_))
       in.fail("holds a smoothness constant that cannot be");
-    adopt(average);
-    primal_ = primal;
     if (!adaptive_ && k_ > 0) mu_ = paper_mu(k_);
     looked_ = false;
     if (k_ > 0) require_primal(in);
@@ -189,6 +185,11 @@ class ExcessiveGap final : public Solver {
     dual_ = dual_of(loss_, average_);
   }
 
+  void rebuild() {
+    smoothed_.weights_of_point(average_);
+    measure_point();
+  }
+
   // α ← (1−τ) α + τ α̃
   void mix(double tau) {
     problem_.arena.for_each_block(problem_.data.size(), example_grain,
@@ -203,12 +204,14 @@ class ExcessiveGap final : public Solver {
   }
 
   bool start(EpochControl& control) {
-    smoothed_.weights_of_point(average_);
-    measure_point();
+    rebuild();
     calls_ = 0;
     if (warm_) {
       if (!start_here(control)) return false;
-      if (k_ == 0) point_.start_uniform();
+      if (k_ == 0) {
+        point_.start_uniform();
+        rebuild();
+      }
       warm_ = false;
     }
     if (k_ == 0 && !start_uniform(control)) return false;
@@ -231,7 +234,7 @@ class ExcessiveGap final : public Solver {
   bool start_uniform(EpochControl& control) {
     smoothed_.weights_of_point(primal_);
     const auto good = [&](const Look& seen) { return holds(seen.value, dual_of(seen.loss, smooth_)); };
-    double mu = constant_;
+    double mu = adaptive_ ? constant_ : paper_mu(1);  // L, but for rounding
     Look seen;
     if (!counted_look(control, mu, seen)) return false;
     if (adaptive_) {
@@ -275,7 +278,8 @@ class ExcessiveGap final : public Solver {
   }
 
   void begin(double mu, std::uint64_t k, const Look& seen) {
-    mu_ = guess_ = mu;
+    mu_ = mu;
+    guess_ = std::max(mu, least_guess * constant_);
     k_ = k;
     value_at_primal_ = seen.value;
   }

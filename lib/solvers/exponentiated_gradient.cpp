@@ -29,6 +29,7 @@
 #include "base/compensated.hpp"
 #include "base/random.hpp"
 #include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
 #include "solvers/gibbs_state.hpp"
 #include "solvers/marginal_point.hpp"
 #include "solvers/visit_order.hpp"
@@ -104,17 +105,14 @@ class ExponentiatedGradient final : public Solver {
   }
   void restore(ByteReader& in) override {
     state_.restore(in);
-    const auto w = in.get_array<double>();
+    const auto w = take_weights(in, problem_.data.templates());
     const auto rate = in.get_array<double>();
     order_.restore(in);
     epochs_ = in.get<std::uint64_t>();
     in_epoch_ = in.get<bool>();
     cursor_ = in.get<std::uint64_t>();
     oracle_calls_ = in.get<std::uint64_t>();
-    if (w.size() != weights_.size() || rate.size() != rate_.size())
-      in.fail("does not fit the data or the options");
-    if (!std::all_of(w.begin(), w.end(), [](double x) { return std::isfinite(x); }))
-      in.fail("holds a weight that is not a finite number");
+    if (rate.size() != rate_.size()) in.fail("does not fit the data or the options");
     if (!std::all_of(rate.begin(), rate.end(), [](double r) { return r >= 0 && std::isfinite(r); }))
       in.fail("holds a step length that is none");
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");

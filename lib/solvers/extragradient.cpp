@@ -11,9 +11,10 @@
 // 2004, the proof of theorem 3.2)
 //   <F(v') − F(v), v' − v″> ≤ |w'−w|²/(2τ) + |w″−w'|²/(2τ) + (1/M) Σ_m [KL(p'|p) + KL(p″|p')]/η,
 // F = (−λ·w(μ), −θ/M) the coupling's part of L's gradient. That is tested after every step: both lengths are
-// halved where it fails, and grow where it holds. Their ratio stays what balances the ranges of the two
-// prox-functions: log of the number of labellings, and |w*|²/2, which is at most P(0)/λ and taken to be a
-// quarter of that.
+// halved where it fails, and grow where it holds and the step moved the distributions: of those that are
+// single labellings it would only spread the log-potentials, until rounding drowns the marginals. Their ratio
+// stays what balances the ranges of the two prox-functions: log of the number of labellings, and |w*|²/2,
+// which is at most P(0)/λ and taken to be a quarter of that.
 //
 // An epoch is one iteration: two passes of exp-oracle calls, more where lengths had to be halved. Memory: t
 // and μ of all cells three times, and the average. Shared state: w, frozen during a pass; sums over examples
@@ -27,6 +28,7 @@
 
 #include "base/compensated.hpp"
 #include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
 #include "solvers/gibbs_state.hpp"
 #include "solvers/marginal_point.hpp"
 
@@ -34,9 +36,11 @@ namespace margrave {
 
 namespace {
 
-constexpr double growth = 1.1;      // of step lengths after an iteration that passed the test
-constexpr double rounding = 1e-15;  // of the test, in the objective's units
-constexpr int most_trials = 60;     // of one iteration; lengths halve in between
+constexpr double growth = 1.1;       // of step lengths after an iteration that passed the test
+constexpr double rounding = 1e-15;   // of the test, in the objective's units
+constexpr double stillness = 1e-13;  // a mean KL below this, relative to the log-potentials, is rounding
+constexpr double widest = 1e6;       // log-potentials beyond are not spread further
+constexpr int most_trials = 60;      // of one iteration; lengths halve in between
 constexpr std::size_t cell_grain = 1U << 14U;
 constexpr std::size_t example_grain = 8;
 
@@ -85,7 +89,8 @@ class Extragradient final : public Solver {
         average_(problem),
         sums_(problem.data),
         workers_(static_cast<std::size_t>(problem.arena.threads())),
-        divergence_(problem.data.size()) {
+        divergence_(problem.data.size()),
+        extent_(problem.data.size()) {
     for (std::vector<double>* w :
          {&w_, &w_mu_, &w_predicted_, &mu_predicted_, &w_corrected_, &mu_corrected_, &w_average_, &point_})
       w->assign(problem.data.templates().storage(), 0.0);
@@ -107,7 +112,7 @@ class Extragradient final : public Solver {
     w_mu_.swap(mu_corrected_);
     ++iterations_;
     add_to_averages();
-    rate_ = given > 0 ? std::min(given, growth * rate) : growth * rate;
+    rate_ = next_rate(rate);
     return true;
   }
 
@@ -137,13 +142,8 @@ class Extragradient final : public Solver {
   void restore(ByteReader& in) override {
     at_.restore(in);
     restore_marginals(problem_.data, in, average_.store);
-    for (std::vector<double>* w : {&w_, &w_average_, &point_}) {
-      const std::size_t size = w->size();
-      *w = in.get_array<double>();
-      if (w->size() != size) in.fail("does not fit the data or the options");
-      if (!std::all_of(w->begin(), w->end(), [](double x) { return std::isfinite(x); }))
-        in.fail("holds a weight that is not a finite number");
-    }
+    for (std::vector<double>* w : {&w_, &w_average_, &point_})
+      *w = take_weights(in, problem_.data.templates());
     rate_ = in.get<double>();
     iterations_ = in.get<std::uint64_t>();
     oracle_calls_ = in.get<std::uint64_t>();
@@ -157,6 +157,12 @@ class Extragradient final : public Solver {
   }
 
  private:
+  double next_rate(double rate) const {
+    const double extent = *std::max_element(extent_.begin(), extent_.end());
+    if (extent > widest) return rate / 2;
+    if (!(moved_ > stillness * std::max(1.0, extent)) || extent > widest / 2) return rate;
+    return options_.learning_rate > 0 ? std::min(options_.learning_rate, growth * rate) : growth * rate;
+  }
   void own_weights() {
     weights_of(
         problem_, sums_, [&](std::size_t m, int, double* cells) { at_.residual(m, cells); }, w_mu_);
@@ -182,6 +188,8 @@ class Extragradient final : public Solver {
           at_.move(m, 1, rate, worker, to);
           to.residual(m, cells);
           divergence_[m] = kl_divergence(to[m], from[m]);
+          extent_[m] = 0;
+          for (const double t : to[m].t) extent_[m] = std::max(extent_[m], -t);
         },
         weights);
     CompensatedSum sum;
@@ -213,7 +221,8 @@ class Extragradient final : public Solver {
           }
           return sum;
         });
-    const double allowed = parts.distance.value() / (2 * step) + problem_.objective.mean(divergence) / rate;
+    moved_ = problem_.objective.mean(divergence);
+    const double allowed = parts.distance.value() / (2 * step) + moved_ / rate;
     return lambda * parts.coupling.value() <= allowed + rounding;
   }
 
@@ -248,6 +257,8 @@ class Extragradient final : public Solver {
   FeatureSums sums_;
   std::vector<GibbsState::Worker> workers_;
   std::vector<double> divergence_;  // per example
+  std::vector<double> extent_;      // per example, the largest |t|
+  double moved_ = 0;                // the mean divergence
   // w of v, v' and v″, and w(μ) there.
   std::vector<double> w_, w_mu_, w_predicted_, mu_predicted_, w_corrected_, mu_corrected_;
   std::vector<double> w_average_;

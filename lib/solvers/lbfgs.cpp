@@ -14,6 +14,7 @@
 #include <string>
 
 #include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
 #include "objective/smooth_risk.hpp"
 #include "optim/quasi_newton.hpp"
 #include "solvers/solver.hpp"
@@ -61,18 +62,18 @@ class QuasiNewtonSolver final : public Solver {
     out.put(oracle_calls());
   }
   void restore(ByteReader& in) override {
-    minimiser_.restore(in);
+    minimiser_.restore(in, [&](std::span<const double> w) { return unpadded(w); });
     iteration_ = in.get<std::uint32_t>();
     if (iteration_ > iterations_per_epoch) in.fail("points behind the end of an epoch");
     earlier_calls_ = in.get<std::uint64_t>();
   }
   // The weights of another quasi-Newton run.
   void warm_start(ByteReader& in) override {
-    minimiser_.restore(in);
-    minimiser_.forget();
+    minimiser_.restore_weights(in, [&](std::span<const double> w) { return unpadded(w); });
   }
 
  private:
+  bool unpadded(std::span<const double> w) const { return padding_is_zero(problem_.data.templates(), w); }
   double value_and_gradient(std::span<const double> w, std::span<double> gradient) {
     const double risk = risk_.value_and_gradient(w, gradient);
     if (problem_.objective.regularizer == Regularizer::l1) return risk;

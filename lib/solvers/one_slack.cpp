@@ -22,6 +22,7 @@
 
 #include "base/compensated.hpp"
 #include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
 #include "optim/plane_qp.hpp"
 #include "solvers/plane_set.hpp"
 #include "solvers/solver.hpp"
@@ -84,20 +85,14 @@ class OneSlack final : public Solver {
   }
   void restore(ByteReader& in) override {
     planes_.restore(in);
-    const auto w = in.get_array<double>();
-    best_ = in.get_array<double>();
+    weights_.assign(take_weights(in, problem_.data.templates()));
+    best_ = take_weights(in, problem_.data.templates());
     best_primal_ = in.get<double>();
     oracle_calls_ = in.get<std::uint64_t>();
     round_ = in.get<std::uint32_t>();
     solver_.restore(in, planes_.size());
     if (round_ >= rounds_per_epoch) in.fail("points behind the end of an epoch");
-    if (w.size() != weights_.size() || best_.size() != weights_.size())
-      in.fail("does not fit the data or the options");
-    const auto finite = [](double x) { return std::isfinite(x); };
-    if (!std::all_of(w.begin(), w.end(), finite) || !std::all_of(best_.begin(), best_.end(), finite))
-      in.fail("holds a weight that is not a finite number");
     if (std::isnan(best_primal_)) in.fail("holds a bound that is none");
-    weights_.assign(w);
   }
   void warm_start(ByteReader& in) override {
     planes_.restore(in);

@@ -6,6 +6,7 @@
 
 #include "base/compensated.hpp"
 #include "base/kernels.hpp"
+#include "model/stored_weights.hpp"
 
 namespace margrave {
 
@@ -217,7 +218,7 @@ void PlaneSet::restore(ByteReader& in) {
     const auto weight = in.get<double>();
     Plane plane;
     plane.idle = in.get<std::uint32_t>();
-    plane.difference = in.get_array<double>();
+    plane.difference = take_weights(in, problem_.data.templates());
     plane.labels = in.get_array<CachedLabel>();
     plane.begin = in.get_array<std::uint64_t>();
     plane.fractions = in.get_array<Mass>();
@@ -231,12 +232,9 @@ void PlaneSet::restore(ByteReader& in) {
 
 void PlaneSet::check(const Plane& plane, ByteReader& in) const {
   const Dataset& data = problem_.data;
-  if (plane.difference.size() != data.templates().storage() || plane.labels.size() != label_begin_.back() ||
+  if (plane.labels.size() != label_begin_.back() ||
       !(plane.begin.empty() || plane.begin.size() == data.size() + 1))
     in.fail("does not fit the data or the options");
-  if (!std::all_of(plane.difference.begin(), plane.difference.end(),
-                   [](double x) { return std::isfinite(x); }))
-    in.fail("holds a plane that is not finite");
   if (!plane.begin.empty() && (plane.begin.front() != 0 || plane.begin.back() != plane.fractions.size() ||
                                !std::is_sorted(plane.begin.begin(), plane.begin.end())))
     in.fail("holds a plane whose points are out of order");

@@ -208,6 +208,8 @@ class Loop {
     if (pointless && best && best->evaluation.primal <= e.primal) {
       outcome_.last = best->evaluation;
       outcome_.last.dual = e.dual;
+      outcome_.last.certified = e.certified;
+      if (e.certified) require_order(outcome_.last, outcome_.last.primal, *e.dual, "duality gap");
       if (on_schedule_) best->evaluation.dual = e.dual;
       outcome_.weights = best->weights;
       return;
@@ -219,12 +221,17 @@ class Loop {
 
   void require_order(const Evaluation& e, double primal, double dual, const char* what) const {
     if (primal - dual >= -rounding_gap * std::max(1.0, std::abs(primal))) return;
+    const std::string size = std::to_string(primal - dual) + " at epoch " + std::to_string(e.epoch);
+    // Bounds that a file brought along may be anything.
+    if (!options_.resume.empty())
+      throw InputError({options_.resume}, std::string("the ") + what +
+                                              " of the run resumed here is negative (" + size +
+                                              "): its bounds were never those of this problem");
     const std::string oracle = problem_.oracle != nullptr
                                    ? "oracle '" + std::string(problem_.oracle->name()) + "'"
                                    : "the evaluator";
-    throw InternalError(std::string("the ") + what + " is negative (" + std::to_string(primal - dual) +
-                        " at epoch " + std::to_string(e.epoch) + "): solver '" + std::string(solver_.name()) +
-                        "' or " + oracle + " is wrong");
+    throw InternalError(std::string("the ") + what + " is negative (" + size + "): solver '" +
+                        std::string(solver_.name()) + "' or " + oracle + " is wrong");
   }
 
   bool converged() const {

@@ -26,6 +26,7 @@
 #include <limits>
 
 #include "base/random.hpp"
+#include "model/stored_weights.hpp"
 #include "objective/labelling_entropy.hpp"
 #include "optim/concave_chords.hpp"
 #include "solvers/marginal_point.hpp"
@@ -110,13 +111,10 @@ class Sdca final : public Solver, public DualPoint {
   }
   void restore(ByteReader& in) override {
     warm_start(in);
-    const auto w = in.get_array<double>();
+    const auto w = take_weights(in, problem_.data.templates());
     const auto gap = in.get_array<double>();
     const auto length = in.get_array<float>();
-    if (w.size() != weights_.size() || gap.size() != gap_.size() || length.size() != last_length_.size())
-      in.fail("does not fit the data");
-    if (!std::all_of(w.begin(), w.end(), [](double x) { return std::isfinite(x); }))
-      in.fail("holds a weight that is not a finite number");
+    if (gap.size() != gap_.size() || length.size() != last_length_.size()) in.fail("does not fit the data");
     // Infinite before the first visit.
     if (!std::all_of(gap.begin(), gap.end(), [](double g) { return g >= 0; }))
       in.fail("holds a block's gap that is no gap");

@@ -1,14 +1,13 @@
 // Weights averaged over epochs, epoch k counted k-fold: w̄_k = (k−1)/(k+1)·w̄_{k−1} + 2/(k+1)·w_k.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/stream.hpp"
+#include "model/stored_weights.hpp"
 
 namespace margrave {
 
@@ -34,14 +33,13 @@ class WeightAverage {
     out.put(any_);
     out.put_array(std::span<const double>(average_));
   }
-  void restore(ByteReader& in) {
+  void restore(ByteReader& in, const TemplateSet& templates) {
     any_ = in.get<bool>();
-    const auto average = in.get_array<double>();
-    if (average.size() != average_.size() || (any_ && average.empty()))
+    if (!average_.empty()) {
+      average_ = take_weights(in, templates);
+    } else if (!in.get_array<double>().empty() || any_) {
       in.fail("does not fit the data or the options");
-    if (!std::all_of(average.begin(), average.end(), [](double x) { return std::isfinite(x); }))
-      in.fail("holds a weight that is not a finite number");
-    average_ = average;
+    }
   }
 
  private:

@@ -235,6 +235,12 @@ double KernelSpace::input_norm(std::uint32_t template_index, std::uint32_t input
 
 bool KernelSpace::holds(Arena& arena, std::span<const double> w) const {
   for (const Group& group : groups_) {
+    // Weights of features there are none beside a kernel.
+    for (const std::uint32_t t : group.templates) {
+      const Template& own = data_.templates()[t];
+      const auto cells = w.subspan(own.offset, own.stride * own.inputs);
+      if (!std::all_of(cells.begin(), cells.end(), [](double x) { return x == 0; })) return false;
+    }
     std::vector<double> scores(group.inputs.size() * group.width);
     multiply(arena, group, w.data() + group.coefficients, scores.data());
     double largest = 0, distance = 0;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/kernels.hpp"
+#include "model/stored_weights.hpp"
 
 namespace margrave {
 
@@ -16,7 +17,7 @@ double norm_of(const WeightStore& w) { return kernels().dot_dd(w.data(), w.data(
 }  // namespace
 
 ScaledWeights::ScaledWeights(const TemplateSet& templates, bool averaging)
-    : averaging_(averaging), vector_(templates), rest_(templates) {}
+    : templates_(&templates), averaging_(averaging), vector_(templates), rest_(templates) {}
 
 void ScaledWeights::shrink(double factor) {
   if (factor > 0) {
@@ -89,16 +90,9 @@ void ScaledWeights::save(ByteWriter& out) const {
 
 void ScaledWeights::restore(ByteReader& in) {
   const auto finite = [](double x) { return std::isfinite(x); };
-  const auto take = [&](WeightStore& store) {
-    const auto cells = in.get_array<double>();
-    if (cells.size() != store.size()) in.fail("does not fit the data or the options");
-    if (!std::all_of(cells.begin(), cells.end(), finite))
-      in.fail("holds a weight that is not a finite number");
-    store.assign(cells);
-  };
-  take(vector_);
+  vector_.assign(take_weights(in, *templates_));
   if (in.get<bool>() != averaging_) in.fail("does not fit the data or the options");
-  if (averaging_) take(rest_);
+  if (averaging_) rest_.assign(take_weights(in, *templates_));
   scale_ = in.get<double>();
   vector_norm_ = in.get<double>();
   share_ = in.get<double>();

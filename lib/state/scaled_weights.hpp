@@ -49,6 +49,7 @@ class ScaledWeights {
   void commit(WeightStore& store, Arena& arena, const Dataset& data, std::span<const CliqueChange> changes,
               double scale);
 
+  const TemplateSet* templates_;
   bool averaging_;
   WeightStore vector_;  // v
   WeightStore rest_;    // u

@@ -97,5 +97,32 @@ TEST(EgrCheckpoint, AWarmStartAtAnotherLambdaReachesTheSameOptimumSooner) {
   }
 }
 
+// Also where the point of a warm start is no start and the uniform one takes its place.
+TEST(EgrCheckpoint, AnInterruptedWarmStartEndsWithTheBitsOfAnUninterruptedOne) {
+  const ScratchFolder folder;
+  const Dataset data = many_chains();
+  for (const bool adaptive : {true, false})
+    for (const double lambda : {1e-4, 0.02, 100.0}) {
+      SCOPED_TRACE(testing::Message() << "lambda " << lambda << (adaptive ? " adaptive" : ""));
+      TrainOptions options = few_epochs({});
+      options.solver = EgrOptions{.adaptive = adaptive};
+      options.lambda = 0.01;
+      options.checkpoint = folder.file("start");
+      train(data, options);
+      options.checkpoint.clear();
+      options.lambda = lambda;
+      options.warm_start = folder.file("start");
+      const std::string wanted = model_bytes(train(data, options), folder);
+      for (const std::uint64_t blocks : {1U, 2U, 3U, 4U, 9U}) {
+        SCOPED_TRACE(blocks);
+        train_for(data, options, folder.file("checkpoint"), blocks);
+        TrainOptions again = options;
+        again.warm_start.clear();
+        again.resume = folder.file("checkpoint");
+        EXPECT_EQ(model_bytes(train(data, again), folder), wanted);
+      }
+    }
+}
+
 }  // namespace
 }  // namespace margrave::test

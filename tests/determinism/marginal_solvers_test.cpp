@@ -99,5 +99,29 @@ TEST(MarginalCheckpoint, DistributionsStartARunAtAnotherLambda) {
   }
 }
 
+// Distributions that are single labellings do not move: steps that grew for ever would spread their
+// log-potentials until rounding drowns the marginals.
+TEST(ExtragradientCheckpoint, LongRunsStayCertifiedAndCanBeResumed) {
+  const ScratchFolder folder;
+  const Dataset data =
+      random_chains(3, {.examples = 5, .states = 2, .shortest = 2, .longest = 4, .inputs = 3});
+  for (const double lambda : {1e-3, 1.0, 100.0, 1e4}) {
+    SCOPED_TRACE(lambda);
+    TrainOptions options;
+    options.solver = ExtragradientOptions{};
+    options.lambda = lambda;
+    options.gap = 0;
+    options.max_epochs = 600;
+    options.evaluate_every = 100;
+    options.threads = 1;
+    options.checkpoint = folder.file("checkpoint");
+    for (const Evaluation& e : train(data, options).report.trace) EXPECT_TRUE(e.certified) << e.epoch;
+    options.checkpoint.clear();
+    options.resume = folder.file("checkpoint");
+    options.max_epochs = 700;
+    EXPECT_TRUE(train(data, options).report.last.certified);
+  }
+}
+
 }  // namespace
 }  // namespace margrave::test

@@ -104,6 +104,9 @@ TEST(Certify, RefusesOtherDataAndBrokenCertificates) {
   model.loss = Loss::log;
   EXPECT_THROW(certify(model, data), UsageError);
   model.loss = Loss::hinge;
+  model.regularizer = Regularizer::l1;
+  EXPECT_THROW(certify(model, data), InputError);
+  model.regularizer = Regularizer::l2;
   model.certificate.reset();
   const CertifiedBounds bounds = certify(model, data);
   EXPECT_FALSE(bounds.dual.has_value());

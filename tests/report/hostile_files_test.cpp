@@ -11,6 +11,7 @@
 
 #include "base/container.hpp"
 #include "base/random.hpp"
+#include "base/stream.hpp"
 #include "margrave/error.hpp"
 #include "margrave/generate.hpp"
 #include "margrave/io.hpp"
@@ -61,7 +62,7 @@ void change(Bytes& bytes, Random& random) {
 // A copy of a file with one or two sections changed, and new checksums.
 void change_file(const std::string& from, const std::string& to, FileKind kind,
                  std::span<const std::string_view> names, Random& random) {
-  const std::uint32_t version = kind == FileKind::dataset ? 1 : kind == FileKind::checkpoint ? 2 : 3;
+  const std::uint32_t version = kind == FileKind::dataset ? 1 : 3;
   const auto file = SectionFile::open(from, kind, version);
   std::vector<std::pair<std::string, Bytes>> sections;
   for (const std::string_view name : names)
@@ -200,12 +201,11 @@ TEST(HostileFiles, TamperedMarginalsGiveLooserBoundsOrAreRefused) {
 
 void expect_checkpoints_are_refused_or_continued(const Dataset& data, TrainOptions options,
                                                  std::uint64_t seeds) {
-  std::vector<std::string_view> names{"data", "options", "solver", "run", "state"};
+  std::vector<std::string_view> names{"data", "options", "solver", "run", "state", "best"};
   const ScratchFolder folder;
   options.checkpoint = folder.file("good");
-  // Primal methods keep their best weights, and start from no point.
+  // Primal methods start from no point.
   const bool primal = !train(data, options).report.last.dual;
-  if (primal) names.push_back("best");
   options.checkpoint.clear();
   options.max_epochs = 5;
   std::uint64_t resumed = 0;
@@ -264,6 +264,111 @@ TEST(HostileFiles, CheckpointsOverARelaxationAreRefusedOrContinued) {
     options.inference = Inference::lp;
     expect_checkpoints_are_refused_or_continued(data, options, 60);
   }
+}
+
+// `from` with another section "best".
+void add_best(const std::string& from, const std::string& to, std::span<const double> weights, double primal,
+              double dual) {
+  const auto file = SectionFile::open(from, FileKind::checkpoint, 3);
+  SectionWriter writer(FileKind::checkpoint, 3);
+  for (const std::string name : {"data", "options", "solver", "run", "state"})
+    writer.add(name, file->section(name));
+  ByteWriter best;
+  best.put<std::uint64_t>(1);
+  best.put(0.0);
+  best.put(0.0);
+  best.put<std::uint64_t>(1);
+  best.put(primal);
+  best.put(true);
+  best.put(dual);
+  best.put(true);
+  best.put_array(weights);
+  writer.add("best", best.bytes());
+  writer.write(to);
+}
+
+TEST(HostileFiles, BestWeightsThatCannotBeAreRefused) {
+  const Dataset data = chains();
+  const std::size_t size = data.templates().storage();
+  const ScratchFolder folder;
+  const auto refuses = [&](TrainOptions options, std::vector<double> weights, double primal, double dual) {
+    options.checkpoint = folder.file("good");
+    train(data, options);
+    options.checkpoint.clear();
+    options.max_epochs = 5;
+    add_best(folder.file("good"), folder.file("bad"), weights, primal, dual);
+    options.resume = folder.file("bad");
+    return refused([&] { train(data, options); });
+  };
+  TrainOptions options = short_run();
+  for (const SolverOptions& solver :
+       std::vector<SolverOptions>{EgrKernelOptions{}, BcfwOptions{}, IdalOptions{}}) {
+    options.solver = solver;
+    EXPECT_TRUE(refuses(options, std::vector<double>(size), 1e300, 0));
+  }
+  options.solver = LbfgsOptions{};
+  options.loss = Loss::log;
+  EXPECT_FALSE(refuses(options, std::vector<double>(size), 1e300, 0));
+  EXPECT_TRUE(refuses(options, std::vector<double>(size + 8), 1e300, 0));
+  EXPECT_TRUE(refuses(options, std::vector<double>(size), 1e300, NAN));
+  EXPECT_TRUE(refuses(options, std::vector<double>(size), NAN, 0));
+  EXPECT_TRUE(refuses(options, std::vector<double>(size), 1, 2));
+  // Bounds that fit each other, but not the problem.
+  EXPECT_TRUE(refuses(options, std::vector<double>(size), 1e6, 1e5));
+  EXPECT_TRUE(refuses(options, std::vector<double>(size), 1e-6, 0));
+}
+
+// Places between the rows of weights, which models must have 0: none of a good checkpoint, and refused.
+TEST(HostileFiles, WeightsThatBelongToNoTemplateAreRefused) {
+  const Dataset data = random_chains(2, {.examples = 6, .states = 5, .longest = 3, .inputs = 4});
+  const Template& first = data.templates()[0];
+  ASSERT_GT(first.stride, first.rows);
+  const ScratchFolder folder;
+  TrainOptions options = short_run();
+  for (const SolverOptions& solver : std::vector<SolverOptions>{
+           BcfwOptions{.averaging = true}, OneSlackOptions{}, IdalOptions{}, DlpwOptions{}, PegasosOptions{},
+           ExtragradientOptions{}, EgrOptions{}, EgrKernelOptions{}, ExponentiatedGradientOptions{},
+           SdcaOptions{}, LbfgsOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    options.solver = solver;
+    const bool smooth =
+        std::holds_alternative<SdcaOptions>(solver) || std::holds_alternative<LbfgsOptions>(solver);
+    options.loss = smooth ? Loss::log : Loss::hinge;
+    options.checkpoint = folder.file("good");
+    train(data, options);
+    TrainOptions again = options;
+    again.checkpoint.clear();
+    again.max_epochs = 5;
+    again.resume = folder.file("good");
+    save_model(train(data, again).model, folder.file("model"));
+    EXPECT_NO_THROW(load_model(folder.file("model")));
+  }
+  // Of lbfgs, as the loop left it.
+  std::vector<double> weights(data.templates().storage());
+  weights[first.rows] = 1;
+  add_best(folder.file("good"), folder.file("bad"), weights, 1e300, 0);
+  options.checkpoint.clear();
+  options.max_epochs = 5;
+  options.resume = folder.file("bad");
+  EXPECT_TRUE(refused([&] { train(data, options); }));
+  weights[first.rows] = 0;
+  const auto with_state = [&](std::size_t cell) {
+    const auto file = SectionFile::open(folder.file("good"), FileKind::checkpoint, 3);
+    SectionWriter writer(FileKind::checkpoint, 3);
+    const auto state = file->section("state");
+    Bytes bytes(state.begin(), state.end());
+    constexpr double one = 1;
+    // Two truth values, the value and a length come before the weights.
+    std::memcpy(bytes.data() + 2 + 2 * sizeof(double) + cell * sizeof(double), &one, sizeof(double));
+    for (const std::string name : {"data", "options", "solver", "run", "best"})
+      writer.add(name, file->section(name));
+    writer.add("state", bytes);
+    writer.write(folder.file("bad"));
+    return refused([&] { train(data, options); });
+  };
+  EXPECT_FALSE(with_state(0));
+  EXPECT_TRUE(with_state(first.rows));
+  EXPECT_TRUE(with_state(weights.size() + 1 + first.rows));  // of the gradient
 }
 
 TEST(HostileFiles, CachesAreRefusedOrRead) {

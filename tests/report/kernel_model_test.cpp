@@ -99,6 +99,18 @@ TEST(KernelModel, DumpListsCoefficientsOfTheSupport) {
   EXPECT_NE(json.find("\"kernel\":\"rbf\""), std::string::npos);
 }
 
+TEST(KernelModel, SmoothLossesAreNotCertified) {
+  const Dataset data = words(6);
+  Model model = trained(data, Kernel::rbf);
+  EXPECT_GE(certify(model, data).gap().value(), 0);
+  model.loss = Loss::log;
+  model.gamma = 1;
+  for (const Entropy entropy : {Entropy::shannon, Entropy::gini}) {
+    model.entropy = entropy;
+    EXPECT_THROW(certify(model, data), InputError);
+  }
+}
+
 TEST(KernelModel, WhatDoesNotFitIsRefused) {
   const ScratchFolder folder;
   const Model good = trained(words(5), Kernel::rbf);
