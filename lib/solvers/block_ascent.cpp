@@ -1,7 +1,6 @@
 #include "solvers/block_ascent.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
