@@ -15,8 +15,10 @@ void TrainFlags::set_up(Verb& verb) {
   c_option_ =
       app.add_option("--C", c_, "the same as λ = 1/(C·M)")->type_name("X")->check(number())->group(problem);
   verb.choice("--loss", loss_, std::string(loss_choices), "H_m")->group(problem);
-  app.add_option("--gamma", numbers_.gamma, "smoothing of the hinge, temperature of the log loss: γ log Σ exp(·/γ), or a quadratic entropy in "
-                 "clique-wise solvers")
+  app.add_option(
+         "--gamma", numbers_.gamma,
+         "smoothing of the hinge, temperature of the log loss: γ log Σ exp(·/γ), or a quadratic entropy in "
+         "clique-wise solvers")
       ->type_name("G")
       ->check(number())
       ->default_str("0")
