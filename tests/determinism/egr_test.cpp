@@ -1,7 +1,6 @@
 // Excessive gap reduction: one set of model bytes, whatever the threads and the interruptions; warm starts.
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,36 +14,22 @@ namespace margrave::test {
 namespace {
 
 TEST(EgrDeterminism, ModelBytesDoNotDependOnThreads) {
-  const ScratchFolder folder;
   for (const bool chains : {true, false}) {
     const Dataset data = chains ? many_chains() : random_problem(5, 100, 5);
     for (const OptionSet& set : egr_option_sets()) {
       SCOPED_TRACE(set.name);
-      std::set<std::string> bytes;
-      for (const int threads : {1, 1, 2, 3, 7, 16}) {
-        TrainOptions options = few_epochs(set.options);
-        options.threads = threads;
-        bytes.insert(model_bytes(train(data, options), folder));
-      }
-      EXPECT_EQ(bytes.size(), 1U);
+      expect_one_set_of_bytes(data, few_epochs(set.options));
     }
   }
 }
 
 TEST(EgrDeterminism, HoldsOnEveryKindOfGraph) {
-  const ScratchFolder folder;
   for (const TinyProblem& p : tiny_problems()) {
     SCOPED_TRACE(p.name);
     const Dataset data = p.make();
     for (const OptionSet& set : egr_option_sets()) {
       SCOPED_TRACE(set.name);
-      std::set<std::string> bytes;
-      for (const int threads : {1, 3, 16}) {
-        TrainOptions options = few_epochs(set.options);
-        options.threads = threads;
-        bytes.insert(model_bytes(train(data, options), folder));
-      }
-      EXPECT_EQ(bytes.size(), 1U);
+      expect_one_set_of_bytes(data, few_epochs(set.options), {1, 3, 16});
     }
   }
 }

@@ -1,7 +1,6 @@
 // Primal methods and cutting planes: one set of model bytes, whatever the threads and the interruptions.
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,37 +22,23 @@ std::vector<OptionSet> all_sets() {
 }
 
 TEST(PrimalDeterminism, ModelBytesDoNotDependOnThreads) {
-  const ScratchFolder folder;
   for (const bool chains : {true, false}) {
     // 300 examples make several waves of cutting planes.
     const Dataset data = chains ? many_chains() : random_problem(5, 300, 5);
     for (const OptionSet& set : all_sets()) {
       SCOPED_TRACE(set.name);
-      std::set<std::string> bytes;
-      for (const int threads : {1, 1, 2, 3, 7, 16}) {
-        TrainOptions options = few_epochs(set.options);
-        options.threads = threads;
-        bytes.insert(model_bytes(train(data, options), folder));
-      }
-      EXPECT_EQ(bytes.size(), 1U);
+      expect_one_set_of_bytes(data, few_epochs(set.options));
     }
   }
 }
 
 TEST(PrimalDeterminism, HoldsOnEveryKindOfGraph) {
-  const ScratchFolder folder;
   for (const TinyProblem& p : tiny_problems()) {
     SCOPED_TRACE(p.name);
     const Dataset data = p.make();
     for (const OptionSet& set : all_sets()) {
       SCOPED_TRACE(set.name);
-      std::set<std::string> bytes;
-      for (const int threads : {1, 3, 16}) {
-        TrainOptions options = few_epochs(set.options);
-        options.threads = threads;
-        bytes.insert(model_bytes(train(data, options), folder));
-      }
-      EXPECT_EQ(bytes.size(), 1U);
+      expect_one_set_of_bytes(data, few_epochs(set.options), {1, 3, 16});
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <initializer_list>
+#include <set>
 #include <string>
 
 #include "margrave/error.hpp"
@@ -31,6 +32,19 @@ inline TrainOptions few_epochs(TrainOptions options) {
 inline std::string model_bytes(const TrainResult& result, const ScratchFolder& folder) {
   save_model(result.model, folder.file("model"));
   return read_file(folder.file("model"));
+}
+
+// The model has the same bytes on so many threads each.
+inline void expect_one_set_of_bytes(const Dataset& data, const TrainOptions& given,
+                                    std::initializer_list<int> threads = {1, 1, 2, 3, 7, 16}) {
+  const ScratchFolder folder;
+  std::set<std::string> bytes;
+  for (const int count : threads) {
+    TrainOptions options = given;
+    options.threads = count;
+    bytes.insert(model_bytes(train(data, options), folder));
+  }
+  EXPECT_EQ(bytes.size(), 1U);
 }
 
 // Runs until on_progress was called `blocks` times, writing a checkpoint.

@@ -1,7 +1,6 @@
 // Smooth losses: one set of model bytes, whatever the threads and the interruptions.
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,17 +26,10 @@ std::vector<OptionSet> all_sets() {
 }
 
 TEST(SmoothDeterminism, ModelBytesDoNotDependOnThreads) {
-  const ScratchFolder folder;
   const Dataset data = many_chains();
   for (const OptionSet& set : all_sets()) {
     SCOPED_TRACE(set.name);
-    std::set<std::string> bytes;
-    for (const int threads : {1, 1, 2, 3, 7, 16}) {
-      TrainOptions options = few_epochs(set.options);
-      options.threads = threads;
-      bytes.insert(model_bytes(train(data, options), folder));
-    }
-    EXPECT_EQ(bytes.size(), 1U);
+    expect_one_set_of_bytes(data, few_epochs(set.options));
   }
 }
 
