@@ -39,7 +39,7 @@ int run(const Verb& verb, const ModelDataFlags& flags, const std::string& model_
                        {"relative_gap", gap ? Json(relative) : Json(nullptr)},
                        {"certified", gap.has_value() && !broken},
                        {"relaxation", std::string(name(bounds.relaxation))},
-                       {"weight_distance", bounds.dual ? Json(bounds.weight_distance) : Json(nullptr)},
+                       {"weight_distance", bounds.dual ? number(bounds.weight_distance) : Json(nullptr)},
                        {"infeasibility", bounds.dual ? Json(bounds.infeasibility) : Json(nullptr)}};
     fmt::print("{}\n", json.dump());
   }
@@ -47,7 +47,8 @@ int run(const Verb& verb, const ModelDataFlags& flags, const std::string& model_
   if (gap) {
     verb.say("dual bound        {:.12g}\ngap               {:.6g}\nrelative gap      {:.6g}\n", *bounds.dual,
              *gap, relative);
-    verb.say("weight distance   {:.3g}   largest |w - w(certificate)|\n", bounds.weight_distance);
+    if (bounds.weight_distance)
+      verb.say("weight distance   {:.3g}   largest |w - w(dual point)|\n", *bounds.weight_distance);
     verb.say("infeasibility     {:.3g}   of the certificate, before it was made feasible\n",
              bounds.infeasibility);
   } else {

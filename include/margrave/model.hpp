@@ -84,6 +84,7 @@ struct Model {
   Entropy entropy = Entropy::gini;  ///< what gamma > 0 smooths by
   Hamming hamming = Hamming::normalized;
   Regularizer regularizer = Regularizer::l2;
+  double sharpness = 0;    ///< κ of the Laplace penalty instead of λ/2·|w|₁ (LaplaceM3nOptions); 0: none
   std::string provenance;  ///< JSON: version, options, data fingerprint, final bounds
   std::optional<Certificate> certificate;
 

@@ -420,6 +420,127 @@ struct OwlQnOptions {
   }
 };
 
+/// l1-M3N by cutting planes (Zhu, Xing, Zhang 2009, Algorithm 1): a linear program over working sets of
+/// vertices and of features.
+struct L1CuttingPlaneOptions {
+  double stabilisation = 0.5;
+  std::uint32_t prune_after = 10;
+  std::uint32_t columns = 500;
+
+  static constexpr std::string_view solver_name = "l1-cutting-plane";
+  static constexpr auto fields() {
+    using S = L1CuttingPlaneOptions;
+    return std::tuple{
+        Field<S, double>{"stabilisation", &S::stabilisation,
+                         "planes are made this far on the way from the weights of the planes back to the "
+                         "best weights so far; 0: plain cutting planes",
+                         0, 0.99},
+        Field<S, std::uint32_t>{"prune-after", &S::prune_after,
+                                "rounds without weight after which a plane is dropped", 1, 1e9},
+        Field<S, std::uint32_t>{"columns", &S::columns,
+                                "most features that join the linear program at a time", 1, 1e9}};
+  }
+};
+
+/// Length of a projected subgradient step: D/√(Σ |g|²) over the steps so far, which needs no tuning; or c/√t.
+enum class L1Step : std::uint8_t { adaptive, root };
+
+/// l1-M3N by projected subgradients (Algorithm 2): onto the ball |w|₁ ≤ radius, or without a radius by the
+/// soft threshold that λ asks for.
+struct L1SubgradientOptions {
+  double radius = 0;  ///< 0: the penalised problem
+  L1Step l1_step = L1Step::adaptive;
+  double step_size = 0;  ///< c of c/√t, or D; 0: from the data
+  std::uint32_t batch = 0;
+  bool averaging = true;
+
+  static constexpr std::string_view solver_name = "l1-subgradient";
+  static constexpr auto fields() {
+    using S = L1SubgradientOptions;
+    return std::tuple{
+        Field<S, double>{"radius", &S::radius,
+                         "minimise the mean loss over |w|₁ ≤ radius instead of λ/2·|w|₁ + the mean loss, and "
+                         "report the C that matches; 0: no ball",
+                         0, 1e12},
+        Field<S, L1Step>{"l1-step", &S::l1_step,
+                         "length of step t: by the subgradients so far, or step-size/√t", 0, 1,
+                         "adaptive|root"},
+        Field<S, double>{"step-size", &S::step_size, "of --step-rule root; 0 takes one from the data", 0,
+                         1e12},
+        Field<S, std::uint32_t>{"batch", &S::batch, "examples per step; 0: all", 0, 1e6},
+        Field<S, bool>{"averaging", &S::averaging, "average the weights over steps"}};
+  }
+};
+
+/// What solves the l2 problem of a round, on scaled features.
+enum class InnerSolver : std::uint8_t {
+  bcfw,
+  n_slack,
+  one_slack,
+  smo,
+  exponentiated_gradient,
+  extragradient,
+  egr,
+  subgradient,
+  pegasos
+};
+
+/// What the solvers share that weigh features anew in rounds of an l2 problem.
+struct AdaptiveOptions {
+  InnerSolver inner = InnerSolver::bcfw;
+  double inner_accuracy = 0.1;
+  std::uint32_t inner_epochs = 20;
+
+  template <class S>
+  static constexpr auto fields_of() {
+    return std::tuple{
+        Field<S, InnerSolver>{
+            "inner", &S::inner, "solver of a round's l2 problem", 0, 8,
+            "bcfw|n-slack|one-slack|smo|exponentiated-gradient|extragradient|egr|subgradient|pegasos"},
+        Field<S, double>{"inner-accuracy", &S::inner_accuracy,
+                         "gap left in a round's l2 problem, as part of the gap before the round", 0, 1},
+        Field<S, std::uint32_t>{"inner-epochs", &S::inner_epochs, "most epochs of that solver per round", 1,
+                                1e6}};
+  }
+};
+
+/// l1-M3N by the EM-style algorithm (Algorithm 3): an l2 problem on scaled features per round.
+struct L1EmOptions : AdaptiveOptions {
+  double prune_below = 1e-4;
+  double adaptive_lambda = 0;  ///< λ of the paper's P2; 0: the problem of --lambda or --C
+
+  static constexpr std::string_view solver_name = "l1-em";
+  static constexpr auto fields() {
+    using S = L1EmOptions;
+    return std::tuple_cat(
+        fields_of<S>(),
+        std::tuple{
+            Field<S, double>{"prune-below", &S::prune_below,
+                             "weights below this part of the mean |w| become zero for good", 0, 1},
+            Field<S, double>{"adaptive-lambda", &S::adaptive_lambda,
+                             "λ of the adaptive form (paper 003, P2) beside --C, whose penalty is "
+                             "adaptive-lambda·|w|₁²/(K·C·M), K the number of weights; reports the C that "
+                             "matches; 0: λ/2·|w|₁",
+                             0, 1e12}});
+  }
+};
+
+/// Laplace M3N (Zhu, Xing, Zhang 2008): a posterior mean under a Laplace prior, pseudo-sparse.
+struct LaplaceM3nOptions : AdaptiveOptions {
+  double sharpness = 100;
+
+  static constexpr std::string_view solver_name = "laplace-m3n";
+  static constexpr auto fields() {
+    using S = LaplaceM3nOptions;
+    return std::tuple_cat(
+        fields_of<S>(),
+        std::tuple{Field<S, double>{"sharpness", &S::sharpness,
+                                    "κ of the penalty λ/2·Σ (√(1 + κw²) − 1 − log((1 + √(1 + κw²))/2))/√κ, "
+                                    "which tends to λ/2·|w|₁",
+                                    1e-6, 1e12}});
+  }
+};
+
 /// Lets the structure of the data choose.
 struct AutoSolver {
   static constexpr std::string_view solver_name = "auto";
@@ -430,7 +551,8 @@ using SolverOptions =
     std::variant<AutoSolver, BcfwOptions, SoftBcfwOptions, SoftSdcaOptions, IdalOptions, GdmmOptions,
                  PegasosOptions, SubgradientOptions, DlpwOptions, OneSlackOptions, NSlackOptions, EgrOptions,
                  EgrKernelOptions, ExponentiatedGradientOptions, ExtragradientOptions, SmoOptions,
-                 SdcaOptions, LbfgsOptions, OwlQnOptions>;
+                 SdcaOptions, LbfgsOptions, OwlQnOptions, L1CuttingPlaneOptions, L1SubgradientOptions,
+                 L1EmOptions, LaplaceM3nOptions>;
 
 /// P(w) = λ/2·|w|² + (1/M)·Σ H_m(w). Give λ or C, not both; λ = 1/(C·M).
 struct TrainOptions {

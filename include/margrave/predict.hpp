@@ -108,11 +108,13 @@ std::optional<ChunkScores> chunk_scores(const Dataset& data, const std::vector<P
 /// Recomputes primal, dual bound and gap of a model on its training data from its certificate, with code
 /// apart from the solvers.
 struct CertifiedBounds {
-  double primal = 0;  ///< λ/2|w|² + (1/M) Σ H_m(w), or an upper bound of it where the hinge is relaxed
+  double primal =
+      0;  ///< the regularizer + (1/M) Σ H_m(w), or an upper bound of it where the hinge is relaxed
   std::optional<double> dual;
   /// What both bounds speak of: the hinge itself, or its relaxation over the local polytope.
   Relaxation relaxation = Relaxation::exact;
-  double weight_distance = 0;  ///< largest |w − w(certificate)|
+  /// Largest |w − w(certificate)|; absent where the weights are no function of the dual point (l1).
+  std::optional<double> weight_distance;
   /// How far the certificate was from a dual feasible point before it was made one: the largest distance of
   /// an example's weights, or a clique's marginals, from the simplex; the largest disagreement of neighbours.
   double infeasibility = 0;

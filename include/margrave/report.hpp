@@ -66,6 +66,9 @@ struct Report {
   Relaxation relaxation = Relaxation::exact;
   Evaluation last;  ///< of the weights in the model
   std::vector<Evaluation> trace;
+  /// λ of the problem with λ/2·|w|₁ that has this solution, where another form of it was solved (a ball, the
+  /// adaptive form).
+  std::optional<double> matching_lambda;
   std::uint64_t epochs = 0;
   double train_seconds = 0, evaluate_seconds = 0;
   int threads = 1;

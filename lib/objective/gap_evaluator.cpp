@@ -66,35 +66,41 @@ Bounds GapEvaluator::evaluate(const DualPoint& point, std::span<double> weights)
   return bounds;
 }
 
+// The sum over μ is rebuilt as w(μ) would be, and scaled back.
+Bounds GapEvaluator::evaluate_pair(const DualPoint& point, std::span<const double> weights) {
+  gradient_.resize(weights.size());
+  const Rebuilt rebuilt = rebuild(point, gradient_);
+  kernels().scale(gradient_.data(), gradient_.size(), objective_.lambda);
+  Bounds bounds;
+  bounds.squared_norm = squared_norm(weights);
+  bounds.infeasibility = rebuilt.infeasibility;
+  bounds.primal = primal(weights);
+  bounds.dual = sparse_dual(objective_.penalty, objective_.lambda, objective_.mean(rebuilt.loss), gradient_);
+  return bounds;
+}
+
 double GapEvaluator::primal(std::span<const double> weights) { return regularizer(weights) + risk(weights); }
 
 // With p_m the distributions at w and g = ∇R(w) = −(1/M) Σ_m Ψ_m μ_m:
 //   (1/M) Σ_m [<μ_m, Δ> + γ H(p_m)] = R(w) − <w, g>                      since H_m(w) = <μ_m, θ> + γ H(p_m)
 //   l2: D = R(w) − <w, g> − |g|²/(2λ), the dual at w(μ) = −g/λ; P(w) − D = |λw + g|²/(2λ)
-//   l1: the dual asks for |g|_∞ ≤ λ/2. With mass 1 − s moved to the truth, whose ψ is zero, g becomes s·g,
-//   and
-//       by concavity the rest is at least s·(R(w) − <w, g>).
+//   l1: the dual asks for |g|_∞ ≤ λ/2 (penalty.hpp).
 Bounds GapEvaluator::evaluate_at(std::span<const double> weights) {
   gradient_.resize(weights.size());
   const double risk = smooth_->value_and_gradient(weights, gradient_);
   oracle_calls_ += data_.size();
   CompensatedSum product, gradient_norm;
-  double largest = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     product.add(weights[i] * gradient_[i]);
     gradient_norm.add(gradient_[i] * gradient_[i]);
-    largest = std::max(largest, std::abs(gradient_[i]));
   }
   Bounds bounds;
   bounds.squared_norm = squared_norm(weights);
   bounds.primal = regularizer(weights) + risk;
   const double lambda = objective_.lambda;
   const double value = risk - product.value();
-  if (objective_.regularizer == Regularizer::l1) {
-    bounds.dual = std::min(1.0, lambda / 2 / std::max(largest, 1e-300)) * value;
-  } else {
-    bounds.dual = value - gradient_norm.value() / (2 * lambda);
-  }
+  bounds.dual = objective_.penalty.sparse() ? sparse_dual(objective_.penalty, lambda, value, gradient_)
+                                            : value - gradient_norm.value() / (2 * lambda);
   return bounds;
 }
 
@@ -105,10 +111,8 @@ double GapEvaluator::risk(std::span<const double> weights) {
 }
 
 double GapEvaluator::regularizer(std::span<const double> weights) {
-  if (objective_.regularizer == Regularizer::l2) return objective_.lambda / 2 * squared_norm(weights);
-  CompensatedSum sum;
-  for (const double w : weights) sum.add(std::abs(w));
-  return objective_.lambda / 2 * sum.value();
+  if (objective_.penalty.sparse()) return sparse_penalty(objective_.penalty, objective_.lambda, weights);
+  return objective_.lambda / 2 * squared_norm(weights);
 }
 
 // w(μ) = (1/(λM)) Σ_m Σ_α Σ_y μ_α(y) ψ_α(y), with Σ_y μ_α(y) ψ_α(y) = φ_α(y*) − Σ_y μ_α(y) φ_α(y).

@@ -64,6 +64,9 @@ class GapEvaluator {
   // Rebuilds w from the dual point into `weights` (data.templates().storage() long, or as long as the space's
   // points) and evaluates both bounds there.
   Bounds evaluate(const DualPoint& point, std::span<double> weights);
+  // Sparse penalties, where w is no function of the dual point: the primal at w, the dual of the point mixed
+  // with the truth (penalty.hpp). The hinge only.
+  Bounds evaluate_pair(const DualPoint& point, std::span<const double> weights);
   RelaxedBounds evaluate(const LocalPoint& point, std::span<double> weights);
   // Only rebuilds w: no oracle calls.
   void weights_of(const DualPoint& point, std::span<double> weights) { rebuild(point, weights); }

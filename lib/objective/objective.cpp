@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
 #include "margrave/error.hpp"
 
@@ -9,7 +10,21 @@ namespace margrave {
 
 namespace {
 constexpr double default_lambda = 0.01;
+
+Penalty penalty_of(const Dataset& data, const TrainOptions& options, double lambda) {
+  if (options.regularizer == Regularizer::l2) return {};
+  if (const auto* s = std::get_if<L1SubgradientOptions>(&options.solver); s != nullptr && s->radius > 0)
+    return {PenaltyKind::ball, s->radius};
+  // 003's P4: (λ'/K)·|w|₁² + C Σ ξ, divided by C·M = 1/λ.
+  if (const auto* s = std::get_if<L1EmOptions>(&options.solver); s != nullptr && s->adaptive_lambda > 0)
+    return {PenaltyKind::squared_l1,
+            s->adaptive_lambda * lambda / static_cast<double>(data.templates().dimension())};
+  if (const auto* s = std::get_if<LaplaceM3nOptions>(&options.solver))
+    return {PenaltyKind::laplace, s->sharpness};
+  return {PenaltyKind::l1, 0};
 }
+
+}  // namespace
 
 double Objective::loss_scale(const FactorGraph& graph) const {
   if (loss_kind == Loss::log) return 0.0;
@@ -27,12 +42,12 @@ Objective make_objective(const Dataset& data, const TrainOptions& options) {
   objective.examples = data.size();
   objective.hamming = options.hamming;
   objective.loss_kind = options.loss;
-  objective.regularizer = options.regularizer;
   objective.gamma = options.loss == Loss::log && options.gamma == 0 ? 1.0 : options.gamma;
   objective.lambda = options.lambda.value_or(options.C ? 1.0 / (*options.C * static_cast<double>(data.size()))
                                                        : default_lambda);
   if (!std::isfinite(objective.lambda) || objective.lambda <= 0 || (options.C && !(*options.C > 0)))
     throw UsageError("lambda (or C) must be a positive finite number");
+  objective.penalty = penalty_of(data, options, objective.lambda);
   return objective;
 }
 

@@ -1,4 +1,5 @@
-// Objective: the problem P(w) = λ/2·|w|² + (1/M)·Σ_m H_m(w), scaled once, here.
+// Objective: the problem P(w) = λ/2·|w|² + (1/M)·Σ_m H_m(w), or with a sparse penalty (penalty.hpp), scaled
+// once, here.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include "margrave/dataset.hpp"
 #include "margrave/options.hpp"
 #include "model/mass.hpp"
+#include "objective/penalty.hpp"
 
 namespace margrave {
 
@@ -15,7 +17,7 @@ struct Objective {
   std::uint64_t examples = 0;  // M
   Loss loss_kind = Loss::hinge;
   double gamma = 0;  // temperature: 0 is the hinge itself
-  Regularizer regularizer = Regularizer::l2;
+  Penalty penalty;
 
   // w = weight_scale · Σ_m Σ_α Σ_y μ_α(y) ψ_α(y)   (notation: lib/solvers/README.md)
   double weight_scale() const { return 1.0 / (lambda * static_cast<double>(examples)); }

@@ -5,6 +5,7 @@
 //   w(α) = (1/(λM)) Σ_m Σ_a α_ma ψ_m(y_ma)                    (notation: lib/solvers/README.md)
 //   D(α) = (1/M) Σ_m Σ_a α_ma Δ_m(y_ma) − λ/2 |w(α)|²
 //   P(w) = λ/2 |w|² + (1/M) Σ_m max_y [Δ_m(y) − <w, ψ_m(y)>]
+// Sparse penalties: certify_sparse.cpp.
 //
 // α is normalised first (negative weights to zero, sums to one): D(α) is then a lower bound of P, whatever
 // the file says. Certificates of marginals, and graphs without an exact oracle: certify_local.cpp. Smooth
@@ -77,8 +78,7 @@ RebuiltDual rebuild_labellings(const Model& model, const Labellings& certificate
   }
   point.weights.reserve(w.size());
   for (const CompensatedSum& sum : w) point.weights.push_back(sum.value());
-  point.dual =
-      loss.value() / static_cast<double>(data.size()) - model.lambda / 2 * squared_norm(point.weights);
+  point.dual = dual_bound(model, loss.value() / static_cast<double>(data.size()), point.weights);
   return point;
 }
 
@@ -121,6 +121,12 @@ HingeSum hinge_sum(const Model& model, const Oracle& oracle, const Dataset& data
   return ordered_reduce<HingeSum>(arena, data.size(), examples_per_block, block);
 }
 
+double largest_difference(std::span<const double> a, std::span<const double> b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
 // Nothing where no exact oracle fits the graphs.
 std::unique_ptr<Oracle> exact_oracle(const Dataset& data) {
   try {
@@ -134,14 +140,10 @@ CertifiedBounds certify_smooth(const Model& model, const Dataset& data, int thre
   if (!(model.gamma > 0)) throw InputError({}, "the model has a smooth loss without a temperature");
   const auto oracle = make_exact_oracle(data);
   const SmoothBounds found = smooth_bounds(model, *oracle, data, threads);
-  CompensatedSum l1;
-  for (const double w : model.weights) l1.add(std::abs(w));
   CertifiedBounds bounds;
-  bounds.primal =
-      model.lambda / 2 * (model.regularizer == Regularizer::l1 ? l1.value() : squared_norm(model.weights)) +
-      found.risk;
+  bounds.primal = penalty(model) + found.risk;
   bounds.dual = found.dual;
-  bounds.weight_distance = found.weight_distance;
+  if (model.regularizer == Regularizer::l2) bounds.weight_distance = found.weight_distance;
   bounds.rounding =
       rounding_of_result * std::max(1.0, std::abs(bounds.primal)) + rounding_of_scores * found.magnitude;
   if (!std::isfinite(bounds.primal) || !std::isfinite(found.dual))
@@ -164,9 +166,10 @@ CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
   if (data.size() == 0) throw InputError({}, "there are no examples");
   if (!data.fully_labelled())
     throw InputError({}, "some variables have no label; the objective needs them all");
-  if (model.regularizer == Regularizer::l1 && !of_labellings)
+  const bool sparse = model.regularizer == Regularizer::l1;
+  if ((sparse && !of_labellings && (smooth || model.kernel)) || (model.sharpness > 0 && (!sparse || smooth)))
     throw InputError({},
-                     "the model has regularizer l1, which is trained with a smooth loss of labellings only");
+                     "the model has a regularizer that its loss or its kernel cannot have been trained with");
   if (model.kernel) return certify_kernel(model, data, threads);
   if (of_labellings) return certify_smooth(model, data, threads);
   CertifiedBounds bounds;
@@ -177,11 +180,9 @@ CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
         marginals != nullptr
             ? rebuild_marginals(model, *marginals, data)
             : rebuild_labellings(model, std::get<Labellings>(model.certificate->point), data);
-    bounds.dual = point.dual;
     bounds.infeasibility = point.infeasibility;
-    for (std::size_t i = 0; i < point.weights.size(); ++i)
-      bounds.weight_distance =
-          std::max(bounds.weight_distance, std::abs(point.weights[i] - model.weights[i]));
+    bounds.dual = point.dual;
+    if (!sparse) bounds.weight_distance = largest_difference(point.weights, model.weights);
   }
   // Marginals bound the relaxed hinge only, unless the local polytope is all there is.
   const bool forests = all_forests(data);
@@ -192,7 +193,7 @@ CertifiedBounds certify(const Model& model, const Dataset& data, int threads) {
   const HingeSum hinge = oracle != nullptr ? hinge_sum(model, *oracle, data, threads)
                                            : relaxed_hinge_sum(model, marginals, data, threads);
   const auto examples = static_cast<double>(data.size());
-  bounds.primal = model.lambda / 2 * squared_norm(model.weights) + hinge.value.value() / examples;
+  bounds.primal = penalty(model) + hinge.value.value() / examples;
   bounds.rounding = rounding_of_result * std::max(1.0, std::abs(bounds.primal)) +
                     rounding_of_scores * hinge.magnitude.value() / examples;
   if (!std::isfinite(bounds.primal) || !std::isfinite(bounds.dual.value_or(0)))

@@ -72,16 +72,18 @@ class Certifier {
           add_example(data_[m], mu, scale, w, loss);
         });
     CompensatedSum norm;
+    double distance = 0;
     for (std::size_t i = 0; i < w.size(); ++i) {
       norm.add(w[i].value() * w[i].value());
-      bounds.weight_distance = std::max(bounds.weight_distance, std::abs(w[i].value() - model_.weights[i]));
+      distance = std::max(distance, std::abs(w[i].value() - model_.weights[i]));
     }
     for (const Part& part : parts_) {
       const std::vector<double> score = scores(part.function, part.point, part.point, part.columns);
       norm.add(product(part.point.coefficient, score));
       for (std::size_t i = 0; i < score.size(); ++i)
-        bounds.weight_distance = std::max(bounds.weight_distance, std::abs(score[i] - part.score[i]));
+        distance = std::max(distance, std::abs(score[i] - part.score[i]));
     }
+    bounds.weight_distance = distance;
     bounds.dual = loss.value() / examples - model_.lambda / 2 * norm.value();
   }
 
@@ -251,7 +253,7 @@ CertifiedBounds certify_kernel(const Model& model, const Dataset& data, int thre
   bounds.rounding = rounding_of_result * std::max({1.0, std::abs(bounds.primal), std::abs(regularizer)}) +
                     rounding_of_scores * hinge.magnitude.value() / examples;
   if (!std::isfinite(bounds.primal) || !std::isfinite(bounds.dual.value_or(0)) ||
-      !std::isfinite(bounds.weight_distance))
+      !std::isfinite(bounds.weight_distance.value_or(0)))
     throw InputError({}, "the model's numbers are so large that its objective is not finite");
   return bounds;
 }

@@ -341,7 +341,7 @@ RebuiltDual rebuild_marginals(const Model& model, const CliqueMarginals& point, 
   };
   result.infeasibility = for_each_rounded(point, data, add);
   result.weights = values_of(w);
-  result.dual = value.value() / examples - model.lambda / 2 * squared_norm(values_of(rounded_w));
+  result.dual = dual_bound(model, value.value() / examples, values_of(rounded_w));
   return result;
 }
 

@@ -1,5 +1,5 @@
 // What certify() is made of: the exact half (certify.cpp), the half of the local polytope
-// (certify_local.cpp).
+// (certify_local.cpp), smooth losses, kernels, sparse penalties.
 #pragma once
 
 #include <functional>
@@ -52,6 +52,11 @@ inline double squared_norm(std::span<const double> w) {
   for (const double x : w) sum.add(x * x);
   return sum.value();
 }
+
+// Ω of the model's weights (certify_sparse.cpp).
+double penalty(const Model& model);
+// The bound of a feasible point with this mean loss (and entropy) and, under l2, these weights.
+double dual_bound(const Model& model, double loss, std::span<const double> weights);
 
 class Oracle;
 // Of a smooth loss, from the weights alone (certify_smooth.cpp).

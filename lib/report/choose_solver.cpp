@@ -76,6 +76,9 @@ constexpr Abilities abilities_of() {
     return {.hinge = false, .smooth = true, .marginals = true};
   if constexpr (std::is_same_v<Options, OwlQnOptions>)
     return {.hinge = false, .smooth = true, .marginals = true, .regularizer = Regularizer::l1};
+  if constexpr (is_one_of<Options, L1CuttingPlaneOptions, L1SubgradientOptions, L1EmOptions,
+                          LaplaceM3nOptions>)
+    return {.regularizer = Regularizer::l1};
   return {};
 }
 
@@ -95,10 +98,11 @@ void require_ability(const Dataset& data, const TrainOptions& options) {
     throw UsageError(solver +
                      "minimises smooth losses only: use --loss log, or smooth the hinge with --gamma");
   if (can.regularizer != options.regularizer)
-    throw UsageError(solver + (can.regularizer == Regularizer::l1
-                                   ? "is for --regularizer l1"
-                                   : "is for --regularizer l2; for l1 there is "
-                                     "--solver owl-qn"));
+    throw UsageError(solver +
+                     (can.regularizer == Regularizer::l1
+                          ? "is for --regularizer l1"
+                          : "is for --regularizer l2; for l1 there are --solver l1-cutting-plane, l1-em "
+                            "and l1-subgradient (hinge), and l1-crf (smooth losses)"));
   if ((can.forests || (smooth && can.forests_if_smooth)) && !all_forests(data))
     throw UsageError(solver +
                      "needs graphs without cycles here; --solver lbfgs (log loss) or bcfw (hinge) takes any "
@@ -166,9 +170,10 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
     require_ability(data, chosen.options);
     return chosen;
   }
-  if (options.regularizer == Regularizer::l1)
-    throw UsageError(
-        "--regularizer l1 is there for smooth losses: use --loss log, or smooth the hinge with --gamma");
+  if (options.regularizer == Regularizer::l1) {
+    options.solver = L1CuttingPlaneOptions{};
+    return {options, "the hinge with l1: cutting planes in a linear program"};
+  }
   if (no_factors(data)) {
     options.solver = IdalOptions{};
     return {options, "independent variables: every one is a block of its own for clique-wise steps"};

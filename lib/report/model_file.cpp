@@ -1,6 +1,6 @@
 // The model file: sections of lib/base/container.hpp.
 //
-//   settings      λ, loss, γ, Hamming, how the data was read, entropy
+//   settings      λ, loss, γ, Hamming, how the data was read, entropy, regularizer, sharpness
 //   templates     names, states, inputs, weight rows
 //   weights       all stored weights; or, where at most a quarter is not zero,
 //   weights.set   one bit per stored weight, and weights.value those whose bit is set
@@ -9,7 +9,7 @@
 //   certificate, certificate.weight   the dual point, where it is one of labellings,
 //   certificate.marginals             or of marginals (see certificate_codec.hpp)
 //
-// Version 1 knew neither marginals nor entropies; it is still read.
+// Version 1 knew neither marginals nor entropies, 2 no regularizer, 3 no sharpness; they are still read.
 //
 // A container's checksum only tells accidents; every length and number is checked again here, so that no file
 // can make us read or allocate much more than its own size.
@@ -33,7 +33,7 @@
 namespace margrave {
 namespace {
 
-constexpr std::uint32_t model_version = 3, oldest_version = 1;
+constexpr std::uint32_t model_version = 4, oldest_version = 1;
 
 template <class Enum>
 Enum get_enum(ByteReader& in, Enum last, std::string_view what) {
@@ -57,6 +57,7 @@ void put_settings(ByteWriter& out, const Model& model) {
   out.put_array(std::span<const char>(read.data(), read.size()));
   out.put(model.entropy);
   out.put(model.regularizer);
+  out.put(model.sharpness);
 }
 
 void get_settings(ByteReader& in, std::uint32_t version, Model& model) {
@@ -67,6 +68,7 @@ void get_settings(ByteReader& in, std::uint32_t version, Model& model) {
   const auto read = in.get_array<char>();
   if (version > 1) model.entropy = get_enum(in, Entropy::shannon, "entropy");
   if (version > 2) model.regularizer = get_enum(in, Regularizer::l1, "regularizer");
+  if (version > 3) model.sharpness = get_number(in, "sharpness");
   if (in.left() != 0) in.fail("has settings of unknown length");
   model.read = read_options_from_json({read.data(), read.size()});
 }

@@ -16,6 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::string_view l1_crf = "l1-crf";  // another name of owl-qn, after what it trains
+
 std::string listed(std::string_view choices) {
   const auto names = split_choices(choices);
   return fmt::format("{}", fmt::join(names, ", "));
@@ -146,7 +148,7 @@ std::string solver_choices() {
     if (!choices.empty()) choices += '|';
     choices += Options::solver_name;
   });
-  return choices;
+  return choices + '|' + std::string(l1_crf);
 }
 
 std::string_view solver_name(const SolverOptions& solver) {
@@ -155,6 +157,7 @@ std::string_view solver_name(const SolverOptions& solver) {
 
 SolverOptions make_solver(std::string_view name,
                           std::span<const std::pair<std::string, std::string>> settings) {
+  if (name == l1_crf) name = OwlQnOptions::solver_name;
   std::optional<SolverOptions> made;
   for_each_solver([&]<class Options>(std::type_identity<Options>) {
     if (Options::solver_name != name) return;

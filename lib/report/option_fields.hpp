@@ -66,7 +66,7 @@ struct FieldInfo {
 // One entry per distinct field name over all solvers, in order of first appearance.
 std::vector<FieldInfo> solver_fields();
 
-// "auto|bcfw|…", in the order of the variant.
+// "auto|bcfw|…", in the order of the variant, and l1-crf, another name of owl-qn.
 std::string solver_choices();
 std::string_view solver_name(const SolverOptions& solver);
 // The named solver with its defaults and then these field = text settings. UsageError for an unknown solver,

@@ -50,6 +50,7 @@ std::string summary_json(const Report& report, double load_seconds, const std::o
       {"primal", report.last.primal},       {"dual", number(report.last.dual)},
       {"gap", number(report.last.gap())},   {"relative_gap", number(report.last.relative_gap())},
       {"certified", report.last.certified}, {"relaxation", name(report.relaxation)}};
+  if (report.matching_lambda) json["matching_lambda"] = *report.matching_lambda;
   json["epochs"] = report.epochs;
   json["oracle_calls"] = report.last.oracle_calls;
   json["seconds"] = {

@@ -63,6 +63,18 @@ struct SolverMaker {
   std::unique_ptr<Solver> operator()(const OwlQnOptions& options) const {
     return make_owl_qn(problem, options);
   }
+  std::unique_ptr<Solver> operator()(const L1CuttingPlaneOptions& options) const {
+    return make_l1_cutting_plane(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const L1SubgradientOptions& options) const {
+    return make_l1_subgradient(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const L1EmOptions& options) const {
+    return make_l1_em(problem, options);
+  }
+  std::unique_ptr<Solver> operator()(const LaplaceM3nOptions& options) const {
+    return make_laplace_m3n(problem, options);
+  }
   std::unique_ptr<Solver> operator()(const ExponentiatedGradientOptions& options) const {
     return make_exponentiated_gradient(problem, options);
   }
@@ -78,11 +90,6 @@ struct SolverMaker {
     throw InternalError("no solver was chosen");
   }
 };
-
-// Primal methods have none: their weights stand for themselves.
-bool has_point(const Solver& solver) {
-  return solver.dual_point() != nullptr || solver.local_point() != nullptr;
-}
 
 std::shared_ptr<KernelSpace> kernel_space(const Dataset& data, const SolverOptions& solver, Arena& arena) {
   const auto* options = std::get_if<EgrKernelOptions>(&solver);
@@ -151,14 +158,14 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   RunProgress progress;
   if (!options.warm_start.empty()) warm_start_from(options.warm_start, data, options, *solver);
   // A run starts at the weights of its dual point, wherever that is.
-  if (has_point(*solver)) {
+  if (weights_follow_point(*solver, objective)) {
     std::vector<double> start(solver->weights().size());
     weights_of_point(*solver, evaluator, start);
     solver->adopt(start);
   }
   if (!options.resume.empty()) {
     progress = resume_checkpoint(options.resume, data, options, *solver);
-    if (has_point(*solver)) require_own_weights(options.resume, *solver, evaluator);
+    if (weights_follow_point(*solver, objective)) require_own_weights(options.resume, *solver, evaluator);
   }
 
   std::function<void(const RunProgress&)> save;
@@ -193,7 +200,10 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
     outcome.weights.resize(data.templates().storage());  // the explicit ones come first
   }
   model.weights = std::move(outcome.weights);
-  model.lambda = objective.lambda;
+  // Of another form of the problem, that of the form with λ/2·|w|₁ which a model file knows.
+  report.matching_lambda = solver->matching_lambda();
+  model.lambda = report.matching_lambda.value_or(objective.lambda);
+  if (objective.penalty.kind == PenaltyKind::laplace) model.sharpness = objective.penalty.shape;
   model.loss = options.loss;
   model.gamma = objective.gamma;
   if (objective.gamma > 0) model.entropy = entropy_of(options.solver);

@@ -32,7 +32,7 @@ class QuasiNewtonSolver final : public Solver {
         name_(name),
         risk_(problem.data, problem.objective, *problem.oracle, problem.arena),
         minimiser_(problem.data.templates().storage(), history,
-                   problem.objective.regularizer == Regularizer::l1 ? problem.objective.lambda / 2 : 0) {}
+                   problem.objective.penalty.sparse() ? problem.objective.lambda / 2 : 0) {}
 
   std::string_view name() const override { return name_; }
 
@@ -76,7 +76,7 @@ class QuasiNewtonSolver final : public Solver {
   bool unpadded(std::span<const double> w) const { return padding_is_zero(problem_.data.templates(), w); }
   double value_and_gradient(std::span<const double> w, std::span<double> gradient) {
     const double risk = risk_.value_and_gradient(w, gradient);
-    if (problem_.objective.regularizer == Regularizer::l1) return risk;
+    if (problem_.objective.penalty.sparse()) return risk;
     const double lambda = problem_.objective.lambda;
     double norm = 0;
     for (std::size_t i = 0; i < w.size(); ++i) {

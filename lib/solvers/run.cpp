@@ -90,7 +90,7 @@ class Loop {
       if (!evaluated) continue;
       on_schedule_ = true;
       if (!evaluate()) return std::move(outcome_);
-      if (solver_.dual_point() != nullptr || solver_.local_point() != nullptr) solver_.adopt(rebuilt_);
+      if (weights_follow_point(solver_, problem_.objective)) solver_.adopt(rebuilt_);
       if (converged()) {
         outcome_.status = Status::converged;
         break;
@@ -147,7 +147,10 @@ class Loop {
       return messages != nullptr ? evaluator_.primal(*messages, w) : evaluator_.primal(w);
     };
     if (const DualPoint* point = solver_.dual_point()) {
-      const Bounds bounds = evaluator_.evaluate(*point, rebuilt_);
+      const bool follow = weights_follow_point(solver_, problem_.objective);
+      if (!follow) std::copy(solver_.weights().begin(), solver_.weights().end(), rebuilt_.begin());
+      const Bounds bounds =
+          follow ? evaluator_.evaluate(*point, rebuilt_) : evaluator_.evaluate_pair(*point, rebuilt_);
       e.primal = bounds.primal;
       e.dual = bounds.dual;
       e.certified = bounds.infeasibility <= feasible;
@@ -259,6 +262,10 @@ class Loop {
 };
 
 }  // namespace
+
+bool weights_follow_point(const Solver& solver, const Objective& objective) {
+  return (solver.dual_point() != nullptr || solver.local_point() != nullptr) && !objective.penalty.sparse();
+}
 
 RunOutcome run(Solver& solver, GapEvaluator& evaluator, const Problem& problem, const TrainOptions& options,
                const Hooks& hooks, RunProgress progress,

@@ -38,6 +38,10 @@ struct RunOutcome {
   RunProgress progress;
 };
 
+// Whether the solver's weights are those of a dual point of its own. Primal methods have none, and under a
+// sparse penalty weights are no function of it.
+bool weights_follow_point(const Solver& solver, const Objective& objective);
+
 // `save` is called after evaluations, at most every few seconds and always at the end.
 RunOutcome run(Solver& solver, GapEvaluator& evaluator, const Problem& problem, const TrainOptions& options,
                const Hooks& hooks, RunProgress progress, const std::function<void(const RunProgress&)>& save);

@@ -60,11 +60,14 @@ class Solver {
   // Whether the gap of the soft problem ends a run (clique-wise methods only).
   virtual StopRule stop_rule() const { return StopRule::certified; }
   virtual bool has_multipliers() const { return false; }
+  // λ of the problem with λ/2·|w|₁ whose solution is this one's, for methods that solve another form of it.
+  virtual std::optional<double> matching_lambda() const { return std::nullopt; }
   // What a theorem says the gap is at most now.
   virtual std::optional<double> gap_bound() const { return std::nullopt; }
   // The running weights: never certified, rebuilt by the evaluator where there is a dual point.
   virtual std::span<const double> weights() const = 0;
-  // Takes over the weights rebuilt from the dual point, so that rounding does not pile up.
+  // Takes over the weights rebuilt from the dual point, so that rounding does not pile up. Never called under
+  // a sparse penalty, where the weights are no function of the point.
   virtual void adopt(std::span<const double> weights) = 0;
   // Weights that may be better than weights(): an average, or the best a cutting-plane method met.
   virtual std::optional<std::span<const double>> averaged() const { return std::nullopt; }
@@ -102,5 +105,9 @@ std::unique_ptr<Solver> make_smo(const Problem& problem, const SmoOptions& optio
 std::unique_ptr<Solver> make_sdca(const Problem& problem, const SdcaOptions& options);
 std::unique_ptr<Solver> make_lbfgs(const Problem& problem, const LbfgsOptions& options);
 std::unique_ptr<Solver> make_owl_qn(const Problem& problem, const OwlQnOptions& options);
+std::unique_ptr<Solver> make_l1_cutting_plane(const Problem& problem, const L1CuttingPlaneOptions& options);
+std::unique_ptr<Solver> make_l1_subgradient(const Problem& problem, const L1SubgradientOptions& options);
+std::unique_ptr<Solver> make_l1_em(const Problem& problem, const L1EmOptions& options);
+std::unique_ptr<Solver> make_laplace_m3n(const Problem& problem, const LaplaceM3nOptions& options);
 
 }  // namespace margrave

@@ -49,7 +49,7 @@ void expect_as_reported(const Dataset& data, const TrainOptions& options) {
   EXPECT_NEAR(*bounds.dual, *last.dual, 2e-6 * scale);
   EXPECT_LE(bounds.primal, last.primal + 2e-6 * scale);
   EXPECT_GE(*bounds.gap(), -1e-9 * scale);
-  EXPECT_LT(bounds.weight_distance, 1e-4 * scale);
+  EXPECT_LT(bounds.weight_distance.value(), 1e-4 * scale);
   EXPECT_EQ(bounds.relaxation, result.report.relaxation);
 }
 

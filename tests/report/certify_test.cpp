@@ -53,7 +53,7 @@ TEST(Certify, AgreesWithBruteForceOnRandomProblems) {
     ASSERT_TRUE(bounds.dual.has_value());
     EXPECT_NEAR(*bounds.dual, test::rebuild(data, model.lambda, hamming, labellings(model)).dual, 1e-10);
     EXPECT_LE(*bounds.dual, bounds.primal);
-    EXPECT_LT(bounds.weight_distance, 1e-10);
+    EXPECT_LT(bounds.weight_distance.value(), 1e-10);
     EXPECT_LT(bounds.infeasibility, 1e-12);
   }
 }
@@ -85,7 +85,7 @@ TEST(Certify, SeesWeightsThatAreNotThoseOfTheCertificate) {
   const CertifiedBounds before = certify(model, data);
   model.weights[0] += 0.5;
   const CertifiedBounds after = certify(model, data);
-  EXPECT_NEAR(after.weight_distance, 0.5, 1e-12);
+  EXPECT_NEAR(after.weight_distance.value(), 0.5, 1e-12);
   EXPECT_EQ(after.dual, before.dual);
   EXPECT_NE(after.primal, before.primal);
 }
