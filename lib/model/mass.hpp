@@ -86,4 +86,20 @@ void for_each_mass(const Topology& top, const VertexView& vertex, Visit&& visit)
         visit_masses(top, vertex, a, next, [&](std::uint32_t joint, double mass) { visit(a, joint, mass); });
 }
 
+// Appends the masses of Σ_k weight_k·vertex_k, grouped by clique in increasing order; each(add) calls
+// add(vertex, weight) for every vertex.
+template <class Each>
+void append_mixture(const Topology& top, Each&& each, std::vector<Mass>& out) {
+  std::vector<double> cells(top.cells(), 0.0);
+  each([&](const VertexView& vertex, double weight) {
+    if (!(weight > 0)) return;
+    for_each_mass(top, vertex, [&](std::uint32_t a, std::uint32_t joint, double mass) {
+      cells[top.clique_offset[a] + joint] += weight * mass;
+    });
+  });
+  for (std::uint32_t a = 0; a < top.cliques(); ++a)
+    for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
+      if (cells[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), cells[y]});
+}
+
 }  // namespace margrave

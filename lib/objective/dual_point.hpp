@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "margrave/model.hpp"
@@ -21,6 +23,19 @@ class DualPoint {
   virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
   // Whether most masses are not zero: w is then summed input by input rather than mass by mass.
   virtual bool dense() const { return false; }
+};
+
+// Collects weighted labellings for a model's certificate, example by example.
+class LabellingCollector {
+ public:
+  LabellingCollector();
+  // Labellings without weight are left out, equal ones put together.
+  void add(std::span<const CachedLabel> labels, double weight);
+  void end_example() { point_.atom_begin.push_back(point_.weight.size()); }
+  Labellings take() { return std::move(point_); }
+
+ private:
+  Labellings point_;
 };
 
 // The point as marginals for a model's certificate, with room for messages where they are asked for.

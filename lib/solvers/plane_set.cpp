@@ -145,46 +145,25 @@ void PlaneSet::write_weights(std::span<double> w) const {
 
 void PlaneSet::masses(std::size_t m, std::vector<Mass>& out) const {
   const Topology& top = problem_.data[m].topology();
-  std::vector<double> cells(top.cells(), 0.0);
-  for (std::size_t p = 0; p < planes_.size(); ++p) {
-    if (!(weight_[p] > 0)) continue;
-    for_each_mass(top, vertex(planes_[p], m), [&](std::uint32_t a, std::uint32_t joint, double mass) {
-      cells[top.clique_offset[a] + joint] += weight_[p] * mass;
-    });
-  }
-  for (std::uint32_t a = 0; a < top.cliques(); ++a)
-    for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
-      if (cells[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), cells[y]});
+  append_mixture(
+      top,
+      [&](auto&& add) {
+        for (std::size_t p = 0; p < planes_.size(); ++p) add(vertex(planes_[p], m), weight_[p]);
+      },
+      out);
 }
 
 // Labellings where the oracle searches among them; marginals where it searches the local polytope.
 Certificate PlaneSet::certificate() const {
   const Dataset& data = problem_.data;
   if (!problem_.oracle->exact()) return {data.fingerprint(), stored_point(data, *this, true)};
-  Labellings point;
-  point.atom_begin.push_back(0);
-  point.label_begin.push_back(0);
+  LabellingCollector collector;
   for (std::size_t m = 0; m < data.size(); ++m) {
-    const std::size_t first = point.weight.size();
-    for (std::size_t p = 0; p < planes_.size(); ++p) {
-      if (!(weight_[p] > 0)) continue;
-      const std::span labels(vertex(planes_[p], m).labels, data[m].variables());
-      std::size_t atom = first;
-      while (atom < point.weight.size() &&
-             !std::equal(labels.begin(), labels.end(),
-                         point.label.begin() + static_cast<std::ptrdiff_t>(point.label_begin[atom])))
-        ++atom;
-      if (atom < point.weight.size()) {
-        point.weight[atom] += weight_[p];
-        continue;
-      }
-      point.weight.push_back(weight_[p]);
-      point.label.insert(point.label.end(), labels.begin(), labels.end());
-      point.label_begin.push_back(point.label.size());
-    }
-    point.atom_begin.push_back(point.weight.size());
+    for (std::size_t p = 0; p < planes_.size(); ++p)
+      collector.add({vertex(planes_[p], m).labels, data[m].variables()}, weight_[p]);
+    collector.end_example();
   }
-  return {data.fingerprint(), std::move(point)};
+  return {data.fingerprint(), collector.take()};
 }
 
 std::uint64_t PlaneSet::bytes() const {

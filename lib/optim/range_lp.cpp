@@ -1,0 +1,84 @@
+#include "optim/range_lp.hpp"
+
+#include <ClpSimplex.hpp>
+#include <algorithm>
+
+namespace margrave {
+
+namespace {
+
+constexpr double tolerance = 1e-10;
+
+ClpSimplex::Status to_clp(std::uint8_t status) {
+  switch (status) {
+    case LpBasis::basic:
+      return ClpSimplex::basic;
+    case LpBasis::high:
+      return ClpSimplex::atUpperBound;
+    case LpBasis::free:
+      return ClpSimplex::isFree;
+    default:
+      return ClpSimplex::atLowerBound;
+  }
+}
+
+std::uint8_t from_clp(ClpSimplex::Status status) {
+  switch (status) {
+    case ClpSimplex::basic:
+      return LpBasis::basic;
+    case ClpSimplex::atUpperBound:
+      return LpBasis::high;
+    case ClpSimplex::isFree:
+    case ClpSimplex::superBasic:
+      return LpBasis::free;
+    default:
+      return LpBasis::low;
+  }
+}
+
+}  // namespace
+
+void RangeLp::clear() {
+  begin.assign(1, 0);
+  row.clear();
+  coefficient.clear();
+  cost.clear();
+  low.clear();
+  high.clear();
+}
+
+LpSolution solve(const RangeLp& lp, LpStart start, LpBasis& basis) {
+  const auto columns = static_cast<int>(lp.columns());
+  const auto rows = static_cast<int>(lp.rows());
+  const std::vector<CoinBigIndex> begin(lp.begin.begin(), lp.begin.end());
+  ClpSimplex model;
+  model.setLogLevel(0);
+  model.loadProblem(columns, rows, begin.data(), lp.row.data(), lp.coefficient.data(), nullptr, nullptr,
+                    lp.cost.data(), lp.low.data(), lp.high.data());
+  model.setPrimalTolerance(tolerance);
+  model.setDualTolerance(tolerance);
+  model.createStatus();
+  for (int i = 0; i < columns; ++i)
+    model.setColumnStatus(i, to_clp(basis.column[static_cast<std::size_t>(i)]));
+  for (int i = 0; i < rows; ++i) model.setRowStatus(i, to_clp(basis.row[static_cast<std::size_t>(i)]));
+  if (start == LpStart::primal) {
+    model.primal();
+    if (model.status() != 0) model.dual();
+  } else {
+    model.dual();
+    if (model.status() != 0) model.primal();
+  }
+  LpSolution solution;
+  solution.solved = model.status() == 0;
+  if (!solution.solved) return solution;
+  solution.value = model.objectiveValue();
+  solution.x.assign(model.primalColumnSolution(), model.primalColumnSolution() + columns);
+  for (double& x : solution.x) x = std::max(0.0, x);
+  solution.multiplier.assign(model.dualRowSolution(), model.dualRowSolution() + rows);
+  for (int i = 0; i < columns; ++i)
+    basis.column[static_cast<std::size_t>(i)] = from_clp(model.getColumnStatus(i));
+  for (int i = 0; i < rows; ++i) basis.row[static_cast<std::size_t>(i)] = from_clp(model.getRowStatus(i));
+  return solution;
+}
+
+}  // namespace margrave

@@ -1,0 +1,207 @@
+// l1-M3N by cutting planes (Zhu, Xing, Zhang 2009 (003), Algorithm 1), over exact and relaxed oracles.
+//
+// Problem: min over w of λ/2·|w|₁ + (1/M) Σ_m H_m(w): a linear program with a row for every labelling of
+// every example. A round:
+//   1. at weights v, ŷ_m = argmax_y H_m(y; v) for all examples, in parallel                       (line 5)
+//   2. those that the working set S_m does not reach join it                                      (lines 6-8)
+//   3. the program over the working sets, warm-started; features join as their rows are violated  (line 9;
+//      l1_master.hpp)
+// Plain cutting planes take v = w. Solutions of few planes jump from corner to corner, so v lies on the way
+// from w to the best weights met (in-out separation: Ben-Ameur, Neto 2007; one_slack.cpp), and at w itself
+// where that brought nothing.
+//
+// Certified: α is a dual point with |(1/M) Σ Ψμ|_∞ ≤ λ/2 up to the tolerance of the program; the evaluator
+// mixes it with the truth until that holds, and takes P at the better of w and the best weights met.
+//
+// Cost of a round: one oracle call per example, a few solutions of the program. Memory: the labels of all
+// vertices, their features within the program, and three vectors of weights. Shared state: w, frozen during
+// 1; all else is done example by example or in order, so the bits do not depend on the threads. A round that
+// is stopped half-way is begun anew. An epoch is five rounds, since evaluations cost as much as one.
+//
+// Departs from the paper: the program is solved once per round, not after every example, which is what makes
+// the oracle calls parallel; vertices that have had no weight for long are dropped.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/compensated.hpp"
+#include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
+#include "solvers/l1_master.hpp"
+#include "solvers/solver.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::uint32_t rounds_per_epoch = 5;
+constexpr std::size_t wave = 256;     // examples between two looks at the stop flag
+constexpr double negligible = 1e-10;  // violation that is rounding
+
+class L1CuttingPlane final : public Solver {
+ public:
+  L1CuttingPlane(const Problem& problem, const L1CuttingPlaneOptions& options)
+      : problem_(problem),
+        options_(options),
+        master_(problem),
+        point_(problem.data.templates().storage(), 0.0),
+        best_(point_.size(), 0.0),
+        shown_(point_.size(), 0.0),
+        workers_(static_cast<std::size_t>(problem.arena.threads())),
+        slots_(problem.data.size()) {}
+
+  std::string_view name() const override { return L1CuttingPlaneOptions::solver_name; }
+
+  bool epoch(EpochControl& control) override {
+    for (; round_ < rounds_per_epoch && !done_; ++round_)
+      if (!round(control)) return false;
+    round_ = 0;
+    return true;
+  }
+
+  const DualPoint* dual_point() const override { return &master_; }
+  std::span<const double> weights() const override { return shown_; }
+  void adopt(std::span<const double> /*weights*/) override {
+    throw InternalError("weights under l1 are no function of the dual point");
+  }
+  std::optional<std::span<const double>> averaged() const override {
+    if (!std::isfinite(best_primal_)) return std::nullopt;
+    return std::span<const double>(best_);
+  }
+  std::optional<Certificate> certificate() const override { return master_.certificate(); }
+  std::uint64_t oracle_calls() const override { return oracle_calls_; }
+  std::uint64_t bytes() const override {
+    return master_.bytes() + (point_.size() + best_.size() + shown_.size()) * sizeof(double);
+  }
+
+  void save(ByteWriter& out) const override {
+    master_.save(out);
+    out.put_array(std::span<const double>(best_));
+    out.put(best_primal_);
+    out.put(oracle_calls_);
+    out.put(round_);
+    out.put(at_corner_);
+    out.put(done_);
+  }
+  void restore(ByteReader& in) override {
+    master_.restore(in);
+    best_ = take_weights(in, problem_.data.templates());
+    best_primal_ = in.get<double>();
+    oracle_calls_ = in.get<std::uint64_t>();
+    round_ = in.get<std::uint32_t>();
+    at_corner_ = in.get<bool>();
+    done_ = in.get<bool>();
+    if (round_ >= rounds_per_epoch) in.fail("points behind the end of an epoch");
+    if (std::isnan(best_primal_)) in.fail("holds a bound that is none");
+    shown_.assign(master_.weights().begin(), master_.weights().end());
+  }
+  void warm_start(ByteReader& in) override {
+    master_.warm_start(in);
+    solve();
+  }
+
+ private:
+  struct Worker {
+    Potentials potentials;
+    Scratch scratch;
+    std::vector<Mass> masses;
+  };
+  struct Slot {
+    double hinge = 0;
+    std::vector<Mass> violated;  // the maximiser, where the working set does not reach it
+  };
+
+  bool round(EpochControl& control) {
+    const bool corner = at_corner_ || !std::isfinite(best_primal_);
+    const double back = corner ? 0 : options_.stabilisation;
+    for (std::size_t i = 0; i < point_.size(); ++i) point_[i] = (1 - back) * shown_[i] + back * best_[i];
+    if (!separate(control)) return false;
+    oracle_calls_ += problem_.data.size();
+    CompensatedSum hinge;
+    for (const Slot& slot : slots_) hinge.add(slot.hinge);
+    const double primal = sparse_penalty(problem_.objective.penalty, problem_.objective.lambda, point_) +
+                          problem_.objective.mean(hinge.value());
+    if (primal < best_primal_) {
+      best_primal_ = primal;
+      best_ = point_;
+    }
+    std::size_t joined = 0;
+    for (std::size_t m = 0; m < slots_.size(); ++m)
+      if (!slots_[m].violated.empty() && master_.add(m, slots_[m].violated)) ++joined;
+    if (joined > 0) {
+      at_corner_ = false;
+      solve();
+      master_.prune(options_.prune_after);
+    } else {
+      // The planes are exact at v: at w that ends the search, elsewhere w is to be looked at.
+      done_ = back == 0;
+      at_corner_ = true;
+    }
+    return true;
+  }
+
+  bool separate(EpochControl& control) {
+    const Dataset& data = problem_.data;
+    ++version_;
+    for (std::size_t first = 0; first < data.size(); first += wave) {
+      const std::size_t count = std::min(wave, data.size() - first);
+      problem_.arena.for_each_block(count, 4, [&](std::size_t begin, std::size_t end, int worker) {
+        for (std::size_t k = begin; k < end; ++k)
+          visit(first + k, workers_[static_cast<std::size_t>(worker)], slots_[first + k]);
+      });
+      const double part = static_cast<double>(first + count) / static_cast<double>(data.size());
+      if (!control.proceed((round_ + part) / rounds_per_epoch)) return false;
+    }
+    return true;
+  }
+
+  void visit(std::size_t m, Worker& worker, Slot& slot) const {
+    const FactorGraph graph = problem_.data[m];
+    worker.potentials.fill(problem_.data, graph, point_.data(), version_);
+    const double truth = worker.potentials.score(graph, graph.labels());
+    const double known = master_.known_hinge(m, worker.potentials);
+    worker.potentials.add_loss(graph, problem_.objective.loss_scale(graph));
+    const Answer answer = problem_.oracle->maximise(graph, worker.potentials, worker.scratch, worker.masses);
+    slot.hinge = answer.bound - truth;
+    slot.violated.clear();
+    if (answer.score - truth > known + negligible * std::max(1.0, std::abs(truth)))
+      slot.violated.assign(worker.masses.begin(), worker.masses.end());
+  }
+
+  // Weights that are no numbers end the run as a numerical failure, with the last good ones.
+  void solve() {
+    if (master_.solve(options_.columns)) {
+      shown_.assign(master_.weights().begin(), master_.weights().end());
+    } else {
+      std::fill(shown_.begin(), shown_.end(), std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+
+  Problem problem_;
+  L1CuttingPlaneOptions options_;
+  L1Master master_;
+  std::vector<double> point_, best_, shown_;
+  double best_primal_ = std::numeric_limits<double>::infinity();
+  std::uint64_t version_ = 0;
+  std::vector<Worker> workers_;
+  std::vector<Slot> slots_;
+  std::uint64_t oracle_calls_ = 0;
+  std::uint32_t round_ = 0;  // of the epoch under way
+  bool at_corner_ = false;   // the next planes are made at w itself
+  bool done_ = false;        // no plane is missing
+};
+
+}  // namespace
+
+std::unique_ptr<Solver> make_l1_cutting_plane(const Problem& problem, const L1CuttingPlaneOptions& options) {
+  if (problem.mode == Mode::async)
+    throw UsageError(
+        "solver 'l1-cutting-plane' has deterministic rounds only, parallel over the examples: leave "
+        "--mode async out");
+  if (problem.oracle == nullptr)
+    throw UsageError("cutting planes need an oracle, and none fits these graphs");
+  return std::make_unique<L1CuttingPlane>(problem, options);
+}
+
+}  // namespace margrave
