@@ -112,7 +112,7 @@ class Bcfw final : public Solver {
       in.fail("holds a gain that is not a finite number");
   }
 
-  void warm_start(ByteReader& in) override { ascent_.blocks().restore(in); }
+  void warm_start(ByteReader& in) override { ascent_.blocks().warm_start(in); }
 
  private:
   Visit kind() const { return pass_ == 0 ? Visit::oracle : Visit::cached; }

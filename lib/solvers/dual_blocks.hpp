@@ -75,6 +75,8 @@ class DualBlocks : public DualPoint {
   virtual std::uint64_t bytes() const = 0;
   virtual void save(ByteWriter& out) const = 0;
   virtual void restore(ByteReader& in) = 0;
+  // The point alone, from a problem whose features may have had other lengths.
+  virtual void warm_start(ByteReader& in) { restore(in); }
 };
 
 // A few weighted vertices per example: label sequences, over relaxed oracles fractional ones too.

@@ -95,7 +95,7 @@ class NSlack final : public Solver {
       in.fail("holds a gap that is not a finite number");
   }
 
-  void warm_start(ByteReader& in) override { ascent_.blocks().restore(in); }
+  void warm_start(ByteReader& in) override { ascent_.blocks().warm_start(in); }
 
  private:
   void begin_pass(std::uint32_t pass) {

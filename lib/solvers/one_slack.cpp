@@ -95,7 +95,7 @@ class OneSlack final : public Solver {
     if (std::isnan(best_primal_)) in.fail("holds a bound that is none");
   }
   void warm_start(ByteReader& in) override {
-    planes_.restore(in);
+    planes_.warm_start(in);
     solve();
   }
 

@@ -15,6 +15,14 @@ namespace {
 constexpr double same_difference = 1e-9;  // two sums of one difference of features differ by less
 constexpr std::size_t cells_per_block = 1U << 13U;
 
+// A plane that is not that of its points would cut off what is no worse.
+void require_difference(const ByteReader& in, const std::vector<double>& difference,
+                        const std::vector<double>& expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (!(std::abs(difference[i] - expected[i]) <= same_difference * (1 + std::abs(expected[i]))))
+      in.fail("holds a plane that is not that of its points");
+}
+
 }  // namespace
 
 PlaneSet::PlaneSet(const Problem& problem) : problem_(problem), new_fractions_(problem.data.size()) {
@@ -187,7 +195,7 @@ void PlaneSet::save(ByteWriter& out) const {
   }
 }
 
-void PlaneSet::restore(ByteReader& in) {
+void PlaneSet::read(ByteReader& in, bool same_features) {
   planes_.clear();
   weight_.clear();
   loss_.clear();
@@ -202,6 +210,12 @@ void PlaneSet::restore(ByteReader& in) {
     plane.begin = in.get_array<std::uint64_t>();
     plane.fractions = in.get_array<Mass>();
     check(plane, in);
+    const std::vector<double> difference = difference_of(plane);
+    if (same_features) {
+      require_difference(in, plane.difference, difference);
+    } else {
+      plane.difference = difference;
+    }
     if (!(weight >= 0 && weight <= 2)) in.fail("holds a plane's weight that is none");
     total += weight;
     add(std::move(plane), weight);
@@ -227,11 +241,6 @@ void PlaneSet::check(const Plane& plane, ByteReader& in) const {
     if (problem_.oracle->exact() && !v.fractional.empty())
       in.fail("holds fractional points of a relaxation, and the oracle of this run is exact");
   }
-  // A plane that is not that of its points would cut off what is no worse.
-  const std::vector<double> expected = difference_of(plane);
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    if (!(std::abs(plane.difference[i] - expected[i]) <= same_difference * (1 + std::abs(expected[i]))))
-      in.fail("holds a plane that is not that of its points");
 }
 
 }  // namespace margrave

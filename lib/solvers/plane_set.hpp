@@ -47,7 +47,9 @@ class PlaneSet final : public DualPoint {
   std::uint64_t bytes() const;
   void save(ByteWriter& out) const;
   // Losses are those of this problem, whatever they were where the planes come from.
-  void restore(ByteReader& in);
+  void restore(ByteReader& in) { read(in, true); }
+  // From a problem whose features may have had other lengths.
+  void warm_start(ByteReader& in) { read(in, false); }
 
  private:
   struct Plane {
@@ -61,6 +63,7 @@ class PlaneSet final : public DualPoint {
   double loss_of(const Plane& plane) const;
   std::vector<double> difference_of(const Plane& plane) const;
   void add(Plane plane, double weight);
+  void read(ByteReader& in, bool same_features);
   void check(const Plane& plane, ByteReader& in) const;
 
   Problem problem_;

@@ -197,7 +197,7 @@ class Smo final : public Solver {
     cursor_ = in.get<std::uint64_t>();
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");
   }
-  void warm_start(ByteReader& in) override { ascent_.blocks().restore(in); }
+  void warm_start(ByteReader& in) override { ascent_.blocks().warm_start(in); }
 
  private:
   Problem problem_;

@@ -136,19 +136,15 @@ class VertexBlocks final : public DualBlocks {
   std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
   void save(ByteWriter& out) const override { cache_.save(out); }
   void restore(ByteReader& in) override {
-    cache_.restore(in, problem_.data);
-    // A warm start may come from a run with another Hamming loss; after a resumed one these are the same
-    // bits.
-    for (std::size_t m = 0; m < cache_.size(); ++m) {
-      const FactorGraph g = problem_.data[m];
-      const VertexCache::Block b = cache_.block(m);
-      for (std::uint32_t k = 0; problem_.oracle->exact() && k < b.count; ++k)
-        if (!b.vertex(k, g.variables()).fractional.empty())
-          in.fail("holds fractional vertices of a relaxation, and the oracle of this run is exact");
-      for (std::uint32_t k = 0; k < b.count; ++k)
-        b.loss[k] = problem_.objective.loss(g, b.vertex(k, g.variables()));
-      check_products(in, m, b);
-    }
+    restore_vertices(in);
+    for (std::size_t m = 0; m < cache_.size(); ++m) check_products(in, m);
+  }
+  void warm_start(ByteReader& in) override {
+    restore_vertices(in);
+    problem_.arena.for_each_block(cache_.size(), 16, [&](std::size_t begin, std::size_t end, int) {
+      FeatureGram::Scratch scratch;
+      for (std::size_t m = begin; m < end; ++m) make_products(m, scratch);
+    });
   }
 
   std::optional<Certificate> certificate() const override {
@@ -207,14 +203,48 @@ class VertexBlocks final : public DualBlocks {
     }
   }
 
-  // Steps along wrong products would be wrong without a sign of it, or end in numbers that are not finite.
-  void check_products(const ByteReader& in, std::size_t m, const VertexCache::Block& b) const {
-    FeatureGram::Scratch scratch;
-    std::vector<double> expected(b.count + 1U), length(b.count);
-    double largest = 0;
+  void restore_vertices(ByteReader& in) {
+    cache_.restore(in, problem_.data);
+    // A warm start may come from a run with another Hamming loss; after a resumed one these are the same
+    // bits.
+    for (std::size_t m = 0; m < cache_.size(); ++m) {
+      const FactorGraph g = problem_.data[m];
+      const VertexCache::Block b = cache_.block(m);
+      for (std::uint32_t k = 0; problem_.oracle->exact() && k < b.count; ++k)
+        if (!b.vertex(k, g.variables()).fractional.empty())
+          in.fail("holds fractional vertices of a relaxation, and the oracle of this run is exact");
+      for (std::uint32_t k = 0; k < b.count; ++k)
+        b.loss[k] = problem_.objective.loss(g, b.vertex(k, g.variables()));
+    }
+  }
+
+  // row(k, products of vertex k with all of them)
+  template <class Row>
+  void for_each_row(std::size_t m, FeatureGram::Scratch& scratch, Row&& row) const {
+    const VertexCache::Block b = cache_.block(m);
+    std::vector<double> products(b.count + 1U);
     for (std::uint32_t k = 0; k < b.count; ++k) {
       gram_.products(m, b.vertex(k, problem_.data[m].variables()), b.vertices(), b.count, scratch,
-                     expected.data());
+                     products.data());
+      row(k, products);
+    }
+  }
+
+  void make_products(std::size_t m, FeatureGram::Scratch& scratch) const {
+    const VertexCache::Block b = cache_.block(m);
+    for_each_row(m, scratch, [&](std::uint32_t k, const std::vector<double>& products) {
+      for (std::uint32_t j = 0; j <= k; ++j)
+        b.gram[std::size_t{k} * b.capacity + j] = b.gram[std::size_t{j} * b.capacity + k] = products[j];
+    });
+  }
+
+  // Steps along wrong products would be wrong without a sign of it, or end in numbers that are not finite.
+  void check_products(const ByteReader& in, std::size_t m) const {
+    const VertexCache::Block b = cache_.block(m);
+    FeatureGram::Scratch scratch;
+    std::vector<double> length(b.count);
+    double largest = 0;
+    for_each_row(m, scratch, [&](std::uint32_t k, const std::vector<double>& expected) {
       const double* row = b.gram + std::size_t{k} * b.capacity;
       length[k] = std::sqrt(std::max(0.0, expected[k]));
       largest = std::max(largest, expected[k]);
@@ -224,7 +254,7 @@ class VertexBlocks final : public DualBlocks {
             !(std::abs(b.gram[std::size_t{j} * b.capacity + k] - expected[j]) <= tolerance))
           in.fail("holds inner products that are not those of the data");
       }
-    }
+    });
   }
 
   // The largest block, and the most changes any example can ask for.

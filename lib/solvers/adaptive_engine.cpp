@@ -1,0 +1,347 @@
+// Rounds of l2 problems under a penalty that has a quadratic upper bound (majorise-minimise; Zhu, Xing, Zhang
+// 2009 (003), Algorithm 3, is the case of l1).
+//
+// Problem: min over w of Ω(w) + R(w), R the mean hinge of any oracle, Ω a penalty of objective/penalty.hpp
+// that for every scales τ > 0 is at most λ/4·Σ w_k²/τ_k plus a number, and exactly that at the weights that τ
+// is made of (the rule). A round:
+//   1. min over γ of λ/4·|γ|² + R(√τ ∘ γ): the l2 problem with λ/2 for λ on features scaled by √τ_k, by any
+//      solver of it, from the dual point of the round before (003, Step 1 and (5))
+//   2. w = √τ ∘ γ; τ = that of w (003, Step 2, (4) and (6))
+// Ω + R falls in every round, up to what 1 leaves undone. The first round has τ = 1: the data as they are.
+//
+// 1 ends when its relative gap is `inner_accuracy` of that of the whole problem after the round before (of 1
+// in the first round), or after `inner_epochs` epochs, all of which solvers without a dual point take.
+//
+// The dual point of 1 is one of the whole problem, whose dual does not know about scales: it certifies. With
+// g = (1/M) Σ Ψμ there, w_k = (2/λ)·τ_k·g_k.
+//
+// Cost of a round: scaling the inputs, the epochs of the solver and an evaluation each. Memory: the scaled
+// inputs, one vector for each weight row. Parallel, and deterministic, as the solver of 1 is. An epoch is a
+// round; one that was stopped goes on within its solver.
+#include "solvers/adaptive_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "margrave/error.hpp"
+#include "model/stored_weights.hpp"
+#include "model/topology.hpp"
+#include "state/scaled_features.hpp"
+
+namespace margrave {
+
+namespace {
+
+void require_marginals(const Problem& problem, std::string_view inner) {
+  if (!problem.oracle->exact())
+    throw UsageError("--inner " + std::string(inner) +
+                     " needs exact marginals, and the oracle is a relaxation; bcfw, n-slack, one-slack, "
+                     "subgradient and pegasos need none");
+}
+
+std::unique_ptr<Solver> make_inner(const Problem& problem, InnerSolver inner) {
+  switch (inner) {
+    case InnerSolver::bcfw:
+      return make_bcfw(problem, {});
+    case InnerSolver::n_slack:
+      return make_n_slack(problem, {});
+    case InnerSolver::one_slack:
+      return make_one_slack(problem, {});
+    case InnerSolver::smo:
+      require_marginals(problem, SmoOptions::solver_name);
+      if (!all_forests(problem.data)) throw UsageError("--inner smo needs graphs without cycles");
+      return make_smo(problem, {});
+    case InnerSolver::exponentiated_gradient:
+      require_marginals(problem, ExponentiatedGradientOptions::solver_name);
+      return make_exponentiated_gradient(problem, {});
+    case InnerSolver::extragradient:
+      require_marginals(problem, ExtragradientOptions::solver_name);
+      return make_extragradient(problem, {});
+    case InnerSolver::egr:
+      require_marginals(problem, EgrOptions::solver_name);
+      return make_egr(problem, {});
+    case InnerSolver::subgradient:
+      return make_subgradient(problem, {});
+    case InnerSolver::pegasos:
+      return make_pegasos(problem, {});
+  }
+  throw InternalError("an inner solver without a name");
+}
+
+// The l2 problem of a round and what solves it.
+struct Round {
+  Round(const Problem& whole, const Objective& objective, std::unique_ptr<const Dataset> scaled,
+        InnerSolver inner, std::uint64_t seed)
+      : scaled_data(std::move(scaled)),
+        problem{
+            scaled_data ? *scaled_data : whole.data, objective, whole.oracle, whole.arena, whole.mode, seed},
+        solver(make_inner(problem, inner)),
+        evaluator(problem.data, objective, whole.oracle, whole.arena) {}
+
+  std::uint64_t oracle_calls() const { return solver->oracle_calls() + evaluator.oracle_calls(); }
+  std::uint64_t bytes() const {
+    return solver->bytes() + evaluator.bytes() + (scaled_data ? scaled_data->memory_bytes() : 0);
+  }
+
+  std::unique_ptr<const Dataset> scaled_data;  // none: the data as they are
+  Problem problem;
+  std::unique_ptr<Solver> solver;
+  GapEvaluator evaluator;
+};
+
+// An epoch of a round's solver, as part of the round.
+class PartOfRound final : public EpochControl {
+ public:
+  PartOfRound(EpochControl& round, std::uint32_t done, std::uint32_t epochs)
+      : round_(round), done_(done), epochs_(epochs) {}
+  bool proceed(double fraction) override { return round_.proceed((done_ + fraction) / epochs_); }
+
+ private:
+  EpochControl& round_;
+  std::uint32_t done_, epochs_;
+};
+
+class AdaptiveEngine final : public Solver {
+ public:
+  AdaptiveEngine(const Problem& problem, std::string_view name, const AdaptiveOptions& options,
+                 std::unique_ptr<ScaleRule> rule)
+      : problem_(problem),
+        name_(name),
+        options_(options),
+        rule_(std::move(rule)),
+        inner_objective_(problem.objective),
+        evaluator_(problem.data, problem.objective, problem.oracle, problem.arena),
+        weights_(problem.data.templates().storage(), 0.0),
+        point_(weights_.size(), 0.0),
+        tau_(weights_.size(), 1.0) {
+    inner_objective_.lambda = problem.objective.lambda / 2;
+    inner_objective_.penalty = {};
+    make_round();
+  }
+
+  std::string_view name() const override { return name_; }
+
+  void prepare() override {
+    if (!next_.empty()) begin_round();
+  }
+
+  bool epoch(EpochControl& control) override {
+    do {
+      PartOfRound part(control, inner_epoch_, options_.inner_epochs);
+      round_->solver->prepare();
+      if (!round_->solver->epoch(part)) return false;
+      ++inner_epoch_;
+    } while (!is_solved() && inner_epoch_ < options_.inner_epochs);
+    end_round();
+    return true;
+  }
+
+  const DualPoint* dual_point() const override { return round_->solver->dual_point(); }
+  std::span<const double> weights() const override { return weights_; }
+  void adopt(std::span<const double> /*weights*/) override {
+    throw InternalError("weights under a sparse penalty are no function of the dual point");
+  }
+  // The best of all rounds, where that is not the last one.
+  std::optional<std::span<const double>> averaged() const override {
+    if (best_.empty() || best_ == weights_) return std::nullopt;
+    return std::span<const double>(best_);
+  }
+  std::optional<double> matching_lambda() const override {
+    return rule_->matching_lambda(best_.empty() ? weights_ : best_);
+  }
+  // Masses of labellings and cliques, which scales do not change.
+  std::optional<Certificate> certificate() const override {
+    auto certificate = round_->solver->certificate();
+    if (certificate) certificate->fingerprint = problem_.data.fingerprint();
+    return certificate;
+  }
+  std::uint64_t oracle_calls() const override {
+    return earlier_calls_ + round_->oracle_calls() + evaluator_.oracle_calls();
+  }
+  std::uint64_t bytes() const override {
+    return round_->bytes() + evaluator_.bytes() +
+           (weights_.size() + point_.size() + tau_.size() + next_.size() + best_.size()) * sizeof(double);
+  }
+
+  void save(ByteWriter& out) const override {
+    out.put(options_.inner);
+    out.put_array(std::span<const double>(weights_));
+    out.put_array(std::span<const double>(tau_));
+    out.put_array(std::span<const double>(next_));
+    out.put_array(std::span<const double>(best_));
+    out.put(best_primal_);
+    out.put(gap_);
+    out.put(rounds_);
+    out.put(inner_epoch_);
+    out.put(oracle_calls());
+    rule_->save(out);
+    round_->solver->save(out);
+  }
+  void restore(ByteReader& in) override {
+    const std::uint64_t calls = read(in);
+    round_->solver->restore(in);
+    earlier_calls_ = calls - round_->oracle_calls() - evaluator_.oracle_calls();
+  }
+  // Takes the weights too, and begins with the scales they ask for. What had no weight gets a small one.
+  void warm_start(ByteReader& in) override {
+    read(in);
+    if (dual_point() != nullptr) round_->solver->warm_start(in);
+    best_.clear();
+    best_primal_ = std::numeric_limits<double>::infinity();
+    gap_ = 1;
+    inner_epoch_ = 0;
+    next_.resize(weights_.size());
+    rule_->update(std::vector<double>(weights_.size(), 1.0), {}, weights_, next_);
+  }
+
+ private:
+  // All but the state of the round's solver; returns the number of oracle calls.
+  std::uint64_t read(ByteReader& in) {
+    if (in.get<std::uint8_t>() != static_cast<std::uint8_t>(options_.inner))
+      in.fail("was made with another --inner");
+    weights_ = take_weights(in, problem_.data.templates());
+    tau_ = in.get_array<double>();
+    next_ = in.get_array<double>();
+    best_ = in.get_array<double>();
+    best_primal_ = in.get<double>();
+    gap_ = in.get<double>();
+    rounds_ = in.get<std::uint64_t>();
+    inner_epoch_ = in.get<std::uint32_t>();
+    const auto calls = in.get<std::uint64_t>();
+    require_scales(in, tau_);
+    if (!next_.empty()) require_scales(in, next_);
+    const auto finite = [](double x) { return std::isfinite(x); };
+    if (!best_.empty() &&
+        (best_.size() != weights_.size() || !padding_is_zero(problem_.data.templates(), best_) ||
+         !std::all_of(best_.begin(), best_.end(), finite)))
+      in.fail("holds weights that do not fit the data");
+    if (std::isnan(best_primal_) || !(gap_ >= 0)) in.fail("holds a bound that is none");
+    if (inner_epoch_ >= options_.inner_epochs) in.fail("points behind the end of a round");
+    rule_->restore(in);
+    make_round();
+    return calls;
+  }
+  void require_scales(const ByteReader& in, const std::vector<double>& tau) const {
+    if (tau.size() != weights_.size() ||
+        !std::all_of(tau.begin(), tau.end(), [](double t) { return t >= 0 && std::isfinite(t); }))
+      in.fail("holds scales of features that are none");
+  }
+
+  // By τ as they are.
+  void make_round() {
+    round_.reset();
+    std::unique_ptr<const Dataset> scaled;
+    if (rounds_ > 0) {
+      std::vector<double> scale(tau_.size());
+      for (std::size_t k = 0; k < tau_.size(); ++k) scale[k] = std::sqrt(tau_[k]);
+      scaled = std::make_unique<const Dataset>(scale_features(problem_.data, scale));
+    }
+    round_ = std::make_unique<Round>(problem_, inner_objective_, std::move(scaled), options_.inner,
+                                     problem_.seed + rounds_);
+  }
+
+  void begin_round() {
+    const bool dual = dual_point() != nullptr;
+    ByteWriter state;
+    if (dual) round_->solver->save(state);
+    earlier_calls_ += round_->oracle_calls();
+    tau_.swap(next_);
+    next_.clear();
+    ++rounds_;
+    make_round();
+    if (!dual) return;
+    ByteReader in(state.bytes(), "the state of the round before");
+    round_->solver->warm_start(in);
+    round_->evaluator.weights_of(*dual_point(), point_);
+    round_->solver->adopt(point_);
+  }
+
+  // Whether the round's problem is solved well enough; point_ becomes γ.
+  bool is_solved() {
+    const DualPoint* point = dual_point();
+    if (point == nullptr) return false;
+    const Bounds bounds = round_->evaluator.evaluate(*point, point_);
+    round_->solver->adopt(point_);
+    inner_primal_ = bounds.primal;
+    return relative(bounds) <= options_.inner_accuracy * std::min(1.0, gap_);
+  }
+  static double relative(const Bounds& bounds) {
+    return std::max(0.0, bounds.gap()) / std::max(1e-12, std::abs(bounds.primal));
+  }
+
+  void end_round() {
+    take_best_point();
+    for (std::size_t k = 0; k < weights_.size(); ++k) weights_[k] = std::sqrt(tau_[k]) * point_[k];
+    const DualPoint* dual = dual_point();
+    std::vector<double> gradient;
+    if (dual != nullptr) {
+      gradient.resize(weights_.size());
+      evaluator_.weights_of(*dual, gradient);
+      for (double& g : gradient) g *= problem_.objective.lambda;
+    }
+    next_.resize(weights_.size());
+    rule_->update(tau_, gradient, weights_, next_);
+    double primal = 0;
+    if (dual != nullptr) {
+      const Bounds bounds = evaluator_.evaluate_pair(*dual, weights_);
+      gap_ = relative(bounds);
+      primal = bounds.primal;
+    } else {
+      primal = evaluator_.primal(weights_);
+    }
+    if (primal < best_primal_) {
+      best_primal_ = primal;
+      best_ = weights_;
+    }
+    inner_epoch_ = 0;
+  }
+
+  // γ is that of the dual point, or what the solver has beside it where that is better.
+  void take_best_point() {
+    Solver& solver = *round_->solver;
+    const auto take = [&](std::span<const double> w) { std::copy(w.begin(), w.end(), point_.begin()); };
+    if (dual_point() == nullptr) {
+      take(solver.weights());
+      inner_primal_ = solver.averaged() ? round_->evaluator.primal(point_) : 0;
+    }
+    if (const auto averaged = solver.averaged();
+        averaged && round_->evaluator.primal(*averaged) < inner_primal_)
+      take(*averaged);
+  }
+
+  Problem problem_;
+  std::string_view name_;
+  AdaptiveOptions options_;
+  std::unique_ptr<ScaleRule> rule_;
+  Objective inner_objective_;  // with λ/2 for λ, and l2
+  GapEvaluator evaluator_;     // of the whole problem
+  std::unique_ptr<Round> round_;
+
+  std::vector<double> weights_;  // w of the last round that ended
+  std::vector<double> best_;     // of all rounds; empty before the first has ended
+  double best_primal_ = std::numeric_limits<double>::infinity();
+  std::vector<double> point_;  // γ
+  double inner_primal_ = 0;    // there
+  std::vector<double> tau_;    // of round_
+  std::vector<double> next_;   // of the round to come; empty while round_ is under way
+  double gap_ = 1;             // relative, of the whole problem after the last round
+
+  std::uint64_t rounds_ = 0;       // before round_; the first one has the data as they are
+  std::uint32_t inner_epoch_ = 0;  // of the round under way
+  std::uint64_t earlier_calls_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Solver> make_adaptive_engine(const Problem& problem, std::string_view name,
+                                             const AdaptiveOptions& options,
+                                             std::unique_ptr<ScaleRule> rule) {
+  if (problem.oracle == nullptr) throw UsageError("the problems of rounds need an oracle, and none fits");
+  return std::make_unique<AdaptiveEngine>(problem, name, options, std::move(rule));
+}
+
+}  // namespace margrave
