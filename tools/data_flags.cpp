@@ -1,5 +1,6 @@
 #include "tools/data_flags.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -164,6 +165,27 @@ Loaded ModelDataFlags::load_training_data(const Verb& verb, const Model& model,
   Loaded loaded = load_data(verb, path, options, nullptr);
   require_compatible(model, loaded.file.data.templates(), path);
   return loaded;
+}
+
+void require_labels(const Dataset& data, const std::string& path) {
+  if (!data.fully_labelled())
+    throw InputError({path},
+                     "some variables have no label, and training needs them all\n"
+                     "  --drop-unlabelled leaves those variables out; `margrave check` names the examples");
+}
+
+// Before training, so that a wrong file is found at once.
+std::optional<Dataset> load_held_out(const Verb& verb, const DataFile& file, const std::string& test_path) {
+  if (test_path.empty()) return file.held_out;
+  Model like;
+  like.read = file.read;
+  like.templates = file.data.templates();
+  const Loaded test = load_data(verb, test_path, read_like(like, test_path, "auto"), &like.templates);
+  require_compatible(like, test.file.data.templates(), test_path);
+  const auto labels = test.file.data.columns().label;
+  if (std::all_of(labels.begin(), labels.end(), [](std::int32_t label) { return label == unlabelled; }))
+    throw InputError({test_path}, "no variable has a label, so there is nothing to score");
+  return test.file.data;
 }
 
 }  // namespace margrave::tools

@@ -1,6 +1,7 @@
 // Flags that say how data is read, and the reading itself with its messages.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "margrave/io.hpp"
@@ -36,6 +37,11 @@ class DataFlags {
   bool drop_unlabelled_ = false;
   CLI::Option* bias_option_ = nullptr;
 };
+
+/// Throws InputError where a variable has no label.
+void require_labels(const Dataset& data, const std::string& path);
+/// The file at `test_path`, read like the training data; what the folds left out where there is none.
+std::optional<Dataset> load_held_out(const Verb& verb, const DataFile& file, const std::string& test_path);
 
 /// --format and --folds for verbs that have a model: everything else comes from the model.
 class ModelDataFlags {

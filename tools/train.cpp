@@ -53,13 +53,10 @@ class Train {
     for (const std::string& path : {model_path_, trace_path_, options.checkpoint}) require_writable(path);
     const Loaded loaded = data_.load(verb_, data_path_);
     const Dataset& data = loaded.file.data;
-    if (!data.fully_labelled())
-      throw InputError({data_path_},
-                       "some variables have no label, and training needs them all\n"
-                       "  --drop-unlabelled leaves those variables out; `margrave check` names the examples");
+    require_labels(data, data_path_);
     verb_.note("{}: {} examples, {} variables, {} weights, read in {}\n", data_path_, data.size(),
                data.variables(), data.templates().dimension(), duration_text(loaded.seconds));
-    const std::optional<Dataset> test = load_test(loaded.file);
+    const std::optional<Dataset> test = load_held_out(verb_, loaded.file, test_path_);
 
     TrainResult result = solve(data, options);
     Report& report = result.report;
@@ -92,20 +89,6 @@ class Train {
     require_apart(outputs, inputs);
     const NamedFile resumed[] = {{"--resume", options.resume}};
     require_apart(std::span(outputs).first(2), resumed);
-  }
-
-  // Before training, so that a wrong file is found at once.
-  std::optional<Dataset> load_test(const DataFile& file) const {
-    if (test_path_.empty()) return file.held_out;
-    Model like;
-    like.read = file.read;
-    like.templates = file.data.templates();
-    const Loaded test = load_data(verb_, test_path_, read_like(like, test_path_, "auto"), &like.templates);
-    require_compatible(like, test.file.data.templates(), test_path_);
-    const auto labels = test.file.data.columns().label;
-    if (std::all_of(labels.begin(), labels.end(), [](std::int32_t label) { return label == unlabelled; }))
-      throw InputError({test_path_}, "no variable has a label, so there is nothing to score");
-    return test.file.data;
   }
 
   TrainResult solve(const Dataset& data, const TrainOptions& options) const {

@@ -34,7 +34,8 @@ inline constexpr std::string_view objective_help =
     "            Δ is the Hamming loss, divided by the number of variables unless --hamming sum.\n"
     "            --loss log: log Σ_y exp(−<w, φ(y*) − φ(y)>), a CRF; --gamma γ: γ log Σ_y exp([ … ]/γ) of "
     "either.\n"
-    "            --regularizer l1: λ/2·|w|₁ instead, for these smooth losses.\n"
+    "            --regularizer l1: λ/2·|w|₁ instead, a sparse model (hinge: solvers l1-…; smooth losses: "
+    "l1-crf).\n"
     "            Clique-wise solvers (soft-bcfw, soft-sdca, idal, gdmm) and dlpw maximise over the local "
     "polytope,\n"
     "            the LP relaxation of max_y, and smooth it clique by clique.\n"
@@ -138,5 +139,7 @@ void set_up_dump(Verb& verb);
 void set_up_check(Verb& verb);
 void set_up_convert(Verb& verb);
 void set_up_generate(Verb& verb);
+void set_up_path(Verb& verb);
+void set_up_reproduce(Verb& verb);
 
 }  // namespace margrave::tools

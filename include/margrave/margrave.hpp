@@ -8,6 +8,7 @@
 #include "margrave/io.hpp"
 #include "margrave/model.hpp"
 #include "margrave/options.hpp"
+#include "margrave/path.hpp"
 #include "margrave/predict.hpp"
 #include "margrave/report.hpp"
 #include "margrave/template.hpp"

@@ -423,6 +423,7 @@ struct OwlQnOptions {
 /// l1-M3N by cutting planes (Zhu, Xing, Zhang 2009, Algorithm 1): a linear program over working sets of
 /// vertices and of features.
 struct L1CuttingPlaneOptions {
+  std::uint32_t start_rounds = 6;
   double stabilisation = 0.5;
   std::uint32_t prune_after = 10;
   std::uint32_t columns = 500;
@@ -431,6 +432,10 @@ struct L1CuttingPlaneOptions {
   static constexpr auto fields() {
     using S = L1CuttingPlaneOptions;
     return std::tuple{
+        Field<S, std::uint32_t>{"start-rounds", &S::start_rounds,
+                                "rounds of l1-em that the first planes and weights come from; exact oracles "
+                                "only",
+                                0, 1e6},
         Field<S, double>{"stabilisation", &S::stabilisation,
                          "planes are made this far on the way from the weights of the planes back to the "
                          "best weights so far; 0: plain cutting planes",

@@ -10,14 +10,14 @@ namespace margrave {
 
 struct PlotSeries {
   std::string name;
-  std::vector<double> x, y;   // of one length
-  std::vector<double> error;  // empty, or half the length of each point's vertical bar
+  std::vector<double> x{}, y{};  // of one length
+  std::vector<double> error{};   // empty, or half the length of each point's vertical bar
 };
 
 struct LinePlot {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;
-  std::vector<PlotSeries> series;
+  std::vector<PlotSeries> series{};
 };
 
 // Points that are not finite, or that a logarithmic axis has no place for, are left out, and their line is

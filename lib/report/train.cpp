@@ -16,6 +16,7 @@
 #include "report/option_fields.hpp"
 #include "report/provenance.hpp"
 #include "report/stored_messages.hpp"
+#include "report/train_from.hpp"
 #include "solvers/run.hpp"
 #include "solvers/solver.hpp"
 #include "state/kernel_space.hpp"
@@ -121,6 +122,18 @@ void count_weights(const Model& model, Report& report) {
   }
 }
 
+// Whether the solver could start from what another run of its kind left.
+bool take_over(const std::vector<std::byte>& state, Solver& solver) {
+  if (state.empty()) return false;
+  try {
+    ByteReader in(state, "the run before");
+    solver.warm_start(in);
+    return true;
+  } catch (const UsageError&) {  // primal methods start anew, and have not touched anything
+    return false;
+  }
+}
+
 // The weights of a resumed run are those of its dual point, but for the rounding of many small steps; others
 // would spoil the steps until the next evaluation, or overflow.
 void require_own_weights(const std::string& file, const Solver& solver, GapEvaluator& evaluator) {
@@ -139,7 +152,12 @@ void require_own_weights(const std::string& file, const Solver& solver, GapEvalu
 
 }  // namespace
 
-TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& hooks) {
+TrainResult train(const Dataset& data, const TrainOptions& options, const Hooks& hooks) {
+  return train_from(data, options, hooks, nullptr);
+}
+
+TrainResult train_from(const Dataset& data, const TrainOptions& given, const Hooks& hooks,
+                       Handover* handover) {
   validate(given);
   Chosen chosen = choose_solver(data, given);
   const TrainOptions& options = chosen.options;
@@ -157,6 +175,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
 
   RunProgress progress;
   if (!options.warm_start.empty()) warm_start_from(options.warm_start, data, options, *solver);
+  if (handover != nullptr) handover->taken = take_over(handover->state, *solver);
   // A run starts at the weights of its dual point, wherever that is.
   if (weights_follow_point(*solver, objective)) {
     std::vector<double> start(solver->weights().size());
@@ -172,6 +191,12 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   if (!options.checkpoint.empty())
     save = [&](const RunProgress& at) { save_checkpoint(options.checkpoint, data, options, *solver, at); };
   RunOutcome outcome = run(*solver, evaluator, problem, options, hooks, progress, save);
+
+  if (handover != nullptr) {
+    ByteWriter state;
+    solver->save(state);
+    handover->state.assign(state.bytes().begin(), state.bytes().end());
+  }
 
   TrainResult result;
   Report& report = result.report;

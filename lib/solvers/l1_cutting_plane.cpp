@@ -10,6 +10,10 @@
 // from w to the best weights met (in-out separation: Ben-Ameur, Neto 2007; one_slack.cpp), and at w itself
 // where that brought nothing.
 //
+// Planes of an empty start are made far from the optimum, and there are very many of them where labellings
+// are many (the paper gave up at 100 words of OCR): a few rounds of l1-em come first. Its weights are the
+// first that v is drawn to, and the labellings of its dual point the first planes.
+//
 // Certified: α is a dual point with |(1/M) Σ Ψμ|_∞ ≤ λ/2 up to the tolerance of the program; the evaluator
 // mixes it with the truth until that holds, and takes P at the better of w and the best weights met.
 //
@@ -38,6 +42,8 @@ namespace {
 constexpr std::uint32_t rounds_per_epoch = 5;
 constexpr std::size_t wave = 256;     // examples between two looks at the stop flag
 constexpr double negligible = 1e-10;  // violation that is rounding
+// P of weights that planes are drawn to before it was evaluated there; the first planes will be better.
+constexpr double unknown = std::numeric_limits<double>::max();
 
 class L1CuttingPlane final : public Solver {
  public:
@@ -49,33 +55,51 @@ class L1CuttingPlane final : public Solver {
         best_(point_.size(), 0.0),
         shown_(point_.size(), 0.0),
         workers_(static_cast<std::size_t>(problem.arena.threads())),
-        slots_(problem.data.size()) {}
+        slots_(problem.data.size()),
+        start_left_(problem.oracle->exact() ? options.start_rounds : 0) {
+    if (start_left_ > 0) start_ = make_l1_em(problem, {});
+  }
 
   std::string_view name() const override { return L1CuttingPlaneOptions::solver_name; }
 
+  void prepare() override {
+    if (start_) start_->prepare();
+  }
   bool epoch(EpochControl& control) override {
+    if (start_) return start_round(control);
     for (; round_ < rounds_per_epoch && !done_; ++round_)
       if (!round(control)) return false;
     round_ = 0;
     return true;
   }
 
-  const DualPoint* dual_point() const override { return &master_; }
-  std::span<const double> weights() const override { return shown_; }
+  const DualPoint* dual_point() const override { return start_ ? start_->dual_point() : &master_; }
+  std::span<const double> weights() const override { return start_ ? start_->weights() : shown_; }
   void adopt(std::span<const double> /*weights*/) override {
     throw InternalError("weights under l1 are no function of the dual point");
   }
   std::optional<std::span<const double>> averaged() const override {
+    if (start_) return start_->averaged();
     if (!std::isfinite(best_primal_)) return std::nullopt;
     return std::span<const double>(best_);
   }
-  std::optional<Certificate> certificate() const override { return master_.certificate(); }
-  std::uint64_t oracle_calls() const override { return oracle_calls_; }
+  std::optional<Certificate> certificate() const override {
+    return start_ ? start_->certificate() : master_.certificate();
+  }
+  std::uint64_t oracle_calls() const override {
+    return oracle_calls_ + (start_ ? start_->oracle_calls() : 0);
+  }
   std::uint64_t bytes() const override {
-    return master_.bytes() + (point_.size() + best_.size() + shown_.size()) * sizeof(double);
+    return (start_ ? start_->bytes() : 0) + master_.bytes() +
+           (point_.size() + best_.size() + shown_.size()) * sizeof(double);
   }
 
   void save(ByteWriter& out) const override {
+    out.put(start_left_);
+    if (start_) {
+      start_->save(out);
+      return;
+    }
     master_.save(out);
     out.put_array(std::span<const double>(best_));
     out.put(best_primal_);
@@ -85,6 +109,7 @@ class L1CuttingPlane final : public Solver {
     out.put(done_);
   }
   void restore(ByteReader& in) override {
+    if (!read_start(in, false)) return;
     master_.restore(in);
     best_ = take_weights(in, problem_.data.templates());
     best_primal_ = in.get<double>();
@@ -97,7 +122,10 @@ class L1CuttingPlane final : public Solver {
     shown_.assign(master_.weights().begin(), master_.weights().end());
   }
   void warm_start(ByteReader& in) override {
+    if (!read_start(in, true)) return;
     master_.warm_start(in);
+    best_ = take_weights(in, problem_.data.templates());
+    best_primal_ = unknown;
     solve();
   }
 
@@ -111,6 +139,40 @@ class L1CuttingPlane final : public Solver {
     double hinge = 0;
     std::vector<Mass> violated;  // the maximiser, where the working set does not reach it
   };
+
+  // Whether what follows are planes; a start that was under way is restored.
+  bool read_start(ByteReader& in, bool warm) {
+    const auto left = in.get<std::uint32_t>();
+    if (left > start_left_) in.fail("was made with more --start-rounds");
+    start_left_ = left;
+    if (left == 0) start_.reset();
+    if (start_) warm ? start_->warm_start(in) : start_->restore(in);
+    return start_ == nullptr;
+  }
+
+  bool start_round(EpochControl& control) {
+    if (!start_->epoch(control)) return false;
+    if (--start_left_ > 0) return true;
+    best_.assign(start_->weights().begin(), start_->weights().end());
+    if (const auto better = start_->averaged()) best_.assign(better->begin(), better->end());
+    best_primal_ = unknown;
+    add_planes(std::get<Labellings>(start_->certificate()->point));
+    master_.add_features(best_);
+    oracle_calls_ = start_->oracle_calls();
+    start_.reset();
+    solve();
+    return true;
+  }
+
+  void add_planes(const Labellings& point) {
+    std::vector<Mass> masses;
+    for (std::size_t m = 0; m < problem_.data.size(); ++m)
+      for (std::uint64_t a = point.atom_begin[m]; a < point.atom_begin[m + 1]; ++a) {
+        masses.clear();
+        append_masses(problem_.data[m].topology(), point.label.data() + point.label_begin[a], masses);
+        master_.add(m, masses);
+      }
+  }
 
   bool round(EpochControl& control) {
     const bool corner = at_corner_ || !std::isfinite(best_primal_);
@@ -186,6 +248,8 @@ class L1CuttingPlane final : public Solver {
   std::uint64_t version_ = 0;
   std::vector<Worker> workers_;
   std::vector<Slot> slots_;
+  std::uint32_t start_left_;
+  std::unique_ptr<Solver> start_;  // while rounds of it are left
   std::uint64_t oracle_calls_ = 0;
   std::uint32_t round_ = 0;  // of the epoch under way
   bool at_corner_ = false;   // the next planes are made at w itself

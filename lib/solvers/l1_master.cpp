@@ -73,6 +73,18 @@ bool L1Master::add(std::size_t m, std::span<const Mass> masses) {
   return true;
 }
 
+void L1Master::add_feature(std::uint64_t place) {
+  row_of_[place] = static_cast<std::int32_t>(features_.size());
+  features_.push_back(place);
+  feature_status_.push_back(LpBasis::basic);
+  columns_fresh_ = false;
+}
+
+void L1Master::add_features(std::span<const double> weights) {
+  for (std::uint64_t i = 0; i < weights.size(); ++i)
+    if (weights[i] != 0 && row_of_[i] == absent) add_feature(i);
+}
+
 // ψ of a vertex at the features of the program.
 void L1Master::fill_column(std::size_t m, Vertex& vertex, std::vector<double>& scratch) const {
   vertex.column.clear();
@@ -186,12 +198,7 @@ bool L1Master::price(std::uint32_t columns) {
                       const double x = std::abs(sum_[a]), y = std::abs(sum_[b]);
                       return x != y ? x > y : a < b;
                     });
-  for (std::size_t k = 0; k < count; ++k) {
-    row_of_[found[k]] = static_cast<std::int32_t>(features_.size());
-    features_.push_back(found[k]);
-    feature_status_.push_back(LpBasis::basic);
-  }
-  columns_fresh_ = false;
+  for (std::size_t k = 0; k < count; ++k) add_feature(found[k]);
   return true;
 }
 
@@ -276,7 +283,7 @@ void L1Master::save(ByteWriter& out) const {
   out.put(value_);
 }
 
-void L1Master::read_vertices(ByteReader& in) {
+void L1Master::restore(ByteReader& in) {
   for (std::size_t m = 0; m < sets_.size(); ++m) {
     const FactorGraph graph = problem_.data[m];
     const Topology& top = graph.topology();
@@ -313,10 +320,6 @@ void L1Master::read_vertices(ByteReader& in) {
     row_of_[features_[k]] = static_cast<std::int32_t>(k);
   }
   columns_fresh_ = false;
-}
-
-void L1Master::restore(ByteReader& in) {
-  read_vertices(in);
   const auto examples = in.get_array<std::uint8_t>();
   const auto known = [](std::uint8_t status) { return status <= LpBasis::free; };
   if (feature_status_.size() != features_.size() || examples.size() != sets_.size() ||
@@ -331,14 +334,14 @@ void L1Master::restore(ByteReader& in) {
 
 // α of another λ need not be feasible here: the basis starts anew, with all vertices and features at hand.
 void L1Master::warm_start(ByteReader& in) {
-  read_vertices(in);
+  restore(in);
   for (auto& set : sets_)
     for (Vertex& vertex : set) {
       vertex.status = LpBasis::low;
       vertex.weight = 0;
       vertex.idle = 0;
     }
-  feature_status_.assign(features_.size(), LpBasis::basic);
+  std::fill(feature_status_.begin(), feature_status_.end(), LpBasis::basic);
   std::fill(example_status_.begin(), example_status_.end(), LpBasis::basic);
 }
 

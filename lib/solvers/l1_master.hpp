@@ -33,6 +33,9 @@ class L1Master final : public DualPoint {
   // A vertex joins, unless it is the truth or there already. Whether it did. One thread per example.
   bool add(std::size_t m, std::span<const Mass> masses);
 
+  // Features that have weight join the program.
+  void add_features(std::span<const double> weights);
+
   // Solves the program over all vertices; features join until no row is violated, `columns` at most at a
   // time. False where the simplex method gives up.
   bool solve(std::uint32_t columns);
@@ -73,12 +76,12 @@ class L1Master final : public DualPoint {
   double bound() const {
     return problem_.objective.lambda * static_cast<double>(problem_.objective.examples) / 2;
   }
+  void add_feature(std::uint64_t place);
   void fill_column(std::size_t m, Vertex& vertex, std::vector<double>& scratch) const;
   void fill_columns();
   LpSolution solve_program();
   // The largest violated rows join. Whether there were any.
   bool price(std::uint32_t columns);
-  void read_vertices(ByteReader& in);
 
   Problem problem_;
   std::vector<std::vector<Vertex>> sets_;  // per example
