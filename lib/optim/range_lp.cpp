@@ -47,7 +47,7 @@ void RangeLp::clear() {
   high.clear();
 }
 
-LpSolution solve(const RangeLp& lp, LpStart start, LpBasis& basis) {
+LpSolution solve(const RangeLp& lp, LpBasis& basis) {
   const auto columns = static_cast<int>(lp.columns());
   const auto rows = static_cast<int>(lp.rows());
   const std::vector<CoinBigIndex> begin(lp.begin.begin(), lp.begin.end());
@@ -55,19 +55,16 @@ LpSolution solve(const RangeLp& lp, LpStart start, LpBasis& basis) {
   model.setLogLevel(0);
   model.loadProblem(columns, rows, begin.data(), lp.row.data(), lp.coefficient.data(), nullptr, nullptr,
                     lp.cost.data(), lp.low.data(), lp.high.data());
+  model.scaling(0);  // scaled programs took twice the pivots
   model.setPrimalTolerance(tolerance);
   model.setDualTolerance(tolerance);
   model.createStatus();
   for (int i = 0; i < columns; ++i)
     model.setColumnStatus(i, to_clp(basis.column[static_cast<std::size_t>(i)]));
   for (int i = 0; i < rows; ++i) model.setRowStatus(i, to_clp(basis.row[static_cast<std::size_t>(i)]));
-  if (start == LpStart::primal) {
-    model.primal();
-    if (model.status() != 0) model.dual();
-  } else {
-    model.dual();
-    if (model.status() != 0) model.primal();
-  }
+  // The dual method is the quicker one from a basis with new columns too (by half on chains of the papers).
+  model.dual();
+  if (model.status() != 0) model.primal();
   LpSolution solution;
   solution.solved = model.status() == 0;
   if (!solution.solved) return solution;

@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/stream.hpp"
-
 namespace margrave {
 
 struct RangeLp {
@@ -38,8 +36,6 @@ struct LpSolution {
   std::vector<double> multiplier;  // of rows: what the value changes by per unit of its side
 };
 
-// Which side of the basis is feasible, or nearly.
-enum class LpStart : std::uint8_t { primal, dual };
-LpSolution solve(const RangeLp& lp, LpStart start, LpBasis& basis);
+LpSolution solve(const RangeLp& lp, LpBasis& basis);
 
 }  // namespace margrave

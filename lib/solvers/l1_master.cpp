@@ -104,7 +104,7 @@ void L1Master::fill_columns() {
   columns_fresh_ = true;
 }
 
-LpSolution L1Master::solve_program(LpStart start) {
+LpSolution L1Master::solve_program() {
   fill_columns();
   const std::size_t examples = sets_.size();
   lp_.clear();
@@ -127,7 +127,7 @@ LpSolution L1Master::solve_program(LpStart start) {
       lp_.cost.push_back(-vertex.loss);
       basis.column.push_back(vertex.status);
     }
-  LpSolution solution = margrave::solve(lp_, start, basis);
+  LpSolution solution = margrave::solve(lp_, basis);
   if (!solution.solved) return solution;
   std::copy_n(basis.row.begin(), examples, example_status_.begin());
   std::copy(basis.row.begin() + static_cast<std::ptrdiff_t>(examples), basis.row.end(),
@@ -196,11 +196,9 @@ bool L1Master::price(std::uint32_t columns) {
 }
 
 bool L1Master::solve(std::uint32_t columns) {
-  LpStart start = LpStart::primal;  // new vertices are new columns
   for (;;) {
-    if (!solve_program(start).solved) return false;
+    if (!solve_program().solved) return false;
     if (!price(columns)) return true;
-    start = LpStart::dual;
   }
 }
 

@@ -75,7 +75,7 @@ class L1Master final : public DualPoint {
   }
   void fill_column(std::size_t m, Vertex& vertex, std::vector<double>& scratch) const;
   void fill_columns();
-  LpSolution solve_program(LpStart start);
+  LpSolution solve_program();
   // The largest violated rows join. Whether there were any.
   bool price(std::uint32_t columns);
   void read_vertices(ByteReader& in);

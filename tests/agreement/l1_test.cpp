@@ -1,0 +1,147 @@
+// l1-M3N on every tiny problem: cutting planes certify the optimum of an explicit linear program over all
+// labellings, subgradients come near it, and a ball and its matching λ are one problem.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "margrave/error.hpp"
+#include "margrave/predict.hpp"
+#include "margrave/train.hpp"
+#include "support/l1_reference.hpp"
+#include "support/option_sets.hpp"
+#include "support/problems.hpp"
+#include "support/reference.hpp"
+
+namespace margrave::test {
+namespace {
+
+class L1 : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  Dataset data = tiny_problems()[GetParam()].make();
+};
+INSTANTIATE_TEST_SUITE_P(Tiny, L1, ::testing::Range(std::size_t{0}, tiny_problems().size()),
+                         [](const auto& which) { return tiny_problems()[which.param].name; });
+
+TrainOptions l1_options(const SolverOptions& solver, double lambda) {
+  TrainOptions options;
+  options.regularizer = Regularizer::l1;
+  options.solver = solver;
+  options.lambda = lambda;
+  options.threads = 1;
+  return options;
+}
+
+TEST_P(L1, CuttingPlanesCertifyTheOptimum) {
+  for (const double lambda : {1.0, 0.1, 0.01}) {
+    SCOPED_TRACE(lambda);
+    const double optimum = l1_reference_optimum(data, lambda).value;
+    for (const double stabilisation : {0.0, 0.5}) {
+      for (const std::uint32_t columns : {1U, 500U}) {
+        SCOPED_TRACE(columns);
+        TrainOptions options = l1_options(
+            L1CuttingPlaneOptions{.stabilisation = stabilisation, .prune_after = 3, .columns = columns},
+            lambda);
+        options.gap = 1e-6;
+        const auto [model, report] = train(data, options);
+        EXPECT_EQ(report.status, Status::converged);
+        EXPECT_EQ(report.relaxation, Relaxation::exact);
+        for (const Evaluation& e : report.trace) {
+          ASSERT_TRUE(e.certified);
+          EXPECT_LE(*e.dual, optimum + 1e-9);
+          EXPECT_GE(e.primal, optimum - 1e-9);
+        }
+        EXPECT_NEAR(report.last.primal, optimum, 1.01e-6 * optimum + 1e-9);
+        EXPECT_NEAR(lambda / 2 * absolute_sum(model.weights) +
+                        brute_force_risk(data, Hamming::normalized, model.weights),
+                    report.last.primal, 1e-10);
+        const CertifiedBounds bounds = certify(model, data);
+        EXPECT_NEAR(bounds.primal, report.last.primal, 1e-10);
+        ASSERT_TRUE(bounds.dual);
+        EXPECT_NEAR(*bounds.dual, *report.last.dual, 1e-9);
+        EXPECT_FALSE(bounds.weight_distance) << "weights are no function of the dual point";
+      }
+    }
+  }
+}
+
+TEST_P(L1, SubgradientsComeNearTheOptimum) {
+  for (const double lambda : {0.3, 0.03}) {
+    SCOPED_TRACE(lambda);
+    const double optimum = l1_reference_optimum(data, lambda).value;
+    for (const std::uint32_t batch : {0U, 2U}) {
+      SCOPED_TRACE(batch);
+      TrainOptions options = l1_options(L1SubgradientOptions{.batch = batch}, lambda);
+      options.max_epochs = 400;
+      options.evaluate_every = 10;
+      const auto [model, report] = train(data, options);
+      EXPECT_FALSE(report.last.dual);
+      EXPECT_GE(report.last.primal, optimum - 1e-9);
+      EXPECT_LE(report.last.primal, 1.02 * optimum);
+      EXPECT_NEAR(certify(model, data).primal, report.last.primal, 1e-10);
+    }
+  }
+}
+
+// P1' with the radius that the penalised optimum has: its value, and the λ that matches.
+TEST_P(L1, ABallMatchesItsLambda) {
+  const double lambda = 0.05;
+  const L1Optimum penalised = l1_reference_optimum(data, lambda);
+  const double radius = absolute_sum(penalised.weights);
+  if (radius < 1e-6) GTEST_SKIP() << "at this λ every weight is zero";
+  const double value = l1_ball_reference_optimum(data, radius).value;
+  EXPECT_NEAR(lambda / 2 * radius + value, penalised.value, 1e-9);
+  TrainOptions options = l1_options(L1SubgradientOptions{.radius = radius}, 1.0);
+  options.max_epochs = 1000;
+  options.evaluate_every = 20;
+  const auto [model, report] = train(data, options);
+  EXPECT_LE(absolute_sum(model.weights), radius * (1 + 1e-9));
+  EXPECT_GE(report.last.primal, value - 1e-9);
+  EXPECT_LE(report.last.primal, value + 0.02 * penalised.value);
+  ASSERT_TRUE(report.matching_lambda);
+  EXPECT_EQ(model.lambda, *report.matching_lambda);
+  // Piecewise linear: many λ have one solution. At the one found, the ball's solution is nearly best.
+  const double there = l1_reference_optimum(data, *report.matching_lambda).value;
+  EXPECT_LE(*report.matching_lambda / 2 * absolute_sum(model.weights) + report.last.primal, 1.03 * there);
+}
+
+TEST(L1Solvers, RefuseWhatTheyCannotMinimise) {
+  const Dataset chain = tiny_problem("chain_shared");
+  for (const SolverOptions& solver :
+       {SolverOptions(L1CuttingPlaneOptions{}), SolverOptions(L1SubgradientOptions{})}) {
+    TrainOptions options = l1_options(solver, 0.1);
+    options.regularizer = Regularizer::l2;
+    EXPECT_THROW(train(chain, options), UsageError);
+    options = l1_options(solver, 0.1);
+    options.loss = Loss::log;
+    EXPECT_THROW(train(chain, options), UsageError);
+    options = l1_options(solver, 0.1);
+    options.mode = Mode::async;
+    EXPECT_THROW(train(chain, options), UsageError);
+  }
+  TrainOptions options = l1_options(BcfwOptions{}, 0.1);
+  EXPECT_THROW(train(chain, options), UsageError);
+  options.solver = AutoSolver{};
+  EXPECT_EQ(train(chain, options).report.solver, "l1-cutting-plane");
+}
+
+// Where exact oracles fit, a relaxation is at least as large; its planes are fractional vertices.
+TEST(L1Solvers, CuttingPlanesOverARelaxation) {
+  const Dataset data = tiny_problem("loop_potts");
+  TrainOptions options = l1_options(L1CuttingPlaneOptions{}, 0.05);
+  options.gap = 1e-6;
+  const double exact = train(data, options).report.last.primal;
+  options.inference = Inference::lp;
+  const auto [model, report] = train(data, options);
+  EXPECT_EQ(report.status, Status::converged);
+  EXPECT_EQ(report.relaxation, Relaxation::local_polytope);
+  EXPECT_GE(report.last.primal, exact * (1 - 2e-6));
+  const CertifiedBounds bounds = certify(model, data);
+  ASSERT_TRUE(bounds.dual);
+  EXPECT_NEAR(*bounds.dual, *report.last.dual, 1e-4 * *report.last.dual);
+  EXPECT_LE(*bounds.dual, report.last.primal + 1e-9);
+}
+
+}  // namespace
+}  // namespace margrave::test
