@@ -35,9 +35,13 @@ TrainOptions options_of(const SolverOptions& solver, double lambda) {
   return options;
 }
 
+// Entropic and primal steps are short: they get more of them.
 L1EmOptions em_with(InnerSolver inner) {
   L1EmOptions options;
   options.inner = inner;
+  if (inner == InnerSolver::exponentiated_gradient || inner == InnerSolver::extragradient)
+    options.inner_epochs = 200;
+  if (inner == InnerSolver::subgradient || inner == InnerSolver::pegasos) options.inner_epochs = 1000;
   return options;
 }
 
@@ -100,7 +104,7 @@ TEST_P(Adaptive, PrimalSolversInsideComeNearTheOptimum) {
   for (const InnerSolver inner : {InnerSolver::subgradient, InnerSolver::pegasos}) {
     SCOPED_TRACE(static_cast<int>(inner));
     TrainOptions options = options_of(em_with(inner), lambda);
-    options.max_epochs = 60;
+    options.max_epochs = 30;
     const Report report = train(data, options).report;
     EXPECT_FALSE(report.last.dual);
     expect_bounds(report, optimum);
@@ -137,7 +141,7 @@ TEST_P(Adaptive, LaplaceIsCertifiedAndTendsToL1) {
   const double lambda = 0.1;
   const double l1 = l1_reference_optimum(data, lambda).value;
   double before = 0;
-  for (const double sharpness : {1.0, 100.0, 1e6}) {
+  for (const double sharpness : {1.0, 100.0, 1e10}) {
     SCOPED_TRACE(sharpness);
     LaplaceM3nOptions solver;
     solver.sharpness = sharpness;
@@ -155,7 +159,7 @@ TEST_P(Adaptive, LaplaceIsCertifiedAndTendsToL1) {
     EXPECT_LE(*report.last.dual, l1 + 1e-9);
     EXPECT_GE(report.last.primal, before - 1e-9);
     before = *report.last.dual;
-    if (sharpness == 1e6) {
+    if (sharpness == 1e10) {
       EXPECT_NEAR(report.last.primal, l1, 0.01 * l1);
     }
   }
