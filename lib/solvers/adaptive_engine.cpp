@@ -49,6 +49,7 @@ namespace {
 
 constexpr double power_growth = 1.3, most_power = 20;
 constexpr double longest_step = 1.5;  // of log τ, beyond that of the rule
+constexpr double too_high = 1.1;      // P of a round as part of the best: its weights are not gone on with
 
 // The l2 problem of a round and what solves it.
 struct Round {
@@ -175,20 +176,17 @@ class AdaptiveEngine final : public Solver {
     round_->solver->restore(in);
     earlier_calls_ = calls - round_->oracle_calls() - evaluator_.oracle_calls();
   }
-  // Takes the weights too, and begins with the scales they ask for. What had no weight gets a small one.
+  // Takes the best weights too, and begins with the scales they ask for.
   void warm_start(ByteReader& in) override {
     read(in);
     if (inner_point() != nullptr) round_->solver->warm_start(in);
-    best_.clear();
-    best_primal_ = std::numeric_limits<double>::infinity();
     gap_ = 1;
     inner_epoch_ = 0;
     shows_mixed_ = false;
     mixed_.clear();
-    std::fill(power_.begin(), power_.end(), 1.0);
-    std::fill(last_step_.begin(), last_step_.end(), 0.0);
-    next_.resize(weights_.size());
-    rule_->update(std::vector<double>(weights_.size(), 1.0), {}, weights_, next_);
+    begin_at(best_.empty() ? std::vector<double>(weights_) : std::vector<double>(best_));
+    best_primal_ = std::numeric_limits<double>::infinity();
+    keep_best(evaluator_.primal(weights_));
   }
 
  private:
@@ -256,8 +254,13 @@ class AdaptiveEngine final : public Solver {
     ++rounds_;
     make_round();
     if (!dual) return;
-    ByteReader in(state.bytes(), "the state of the round before");
-    round_->solver->warm_start(in);
+    try {
+      ByteReader in(state.bytes(), "the round before");
+      round_->solver->warm_start(in);
+    } catch (const InputError&) {
+      // Gibbs distributions sharpen from round to round, until their log-potentials are refused.
+      make_round();
+    }
     round_->evaluator.weights_of(*inner_point(), point_);
     round_->solver->adopt(point_);
   }
@@ -280,6 +283,7 @@ class AdaptiveEngine final : public Solver {
     take_best_point();
     for (std::size_t k = 0; k < weights_.size(); ++k) weights_[k] = std::sqrt(tau_[k]) * point_[k];
     next_.resize(weights_.size());
+    double primal = 0;
     if (const DualPoint* point = inner_point()) {
       std::vector<double> gradient(weights_.size());
       evaluator_.weights_of(*point, gradient);
@@ -288,13 +292,27 @@ class AdaptiveEngine final : public Solver {
       rule_->update(tau_, gradient, weights_, next_);
       const Bounds bounds = evaluator_.evaluate_pair(*dual_point(), weights_);
       gap_ = relative(bounds);
-      keep_best(bounds.primal);
+      primal = bounds.primal;
     } else {
       rule_->update(tau_, {}, weights_, next_);
-      keep_best(evaluator_.primal(weights_));
+      primal = evaluator_.primal(weights_);
     }
-    lengthen_steps();
+    keep_best(primal);
+    if (primal > too_high * best_primal_) {
+      begin_at(best_);
+    } else {
+      lengthen_steps();
+    }
     inner_epoch_ = 0;
+  }
+
+  // The next round has the scales of these weights. What has no weight gets a small one.
+  void begin_at(const std::vector<double>& weights) {
+    weights_ = weights;
+    std::fill(power_.begin(), power_.end(), 1.0);
+    std::fill(last_step_.begin(), last_step_.end(), 0.0);
+    next_.resize(weights_.size());
+    rule_->update(std::vector<double>(weights_.size(), 1.0), {}, weights_, next_);
   }
 
   void choose_shown(const DualPoint& point, std::span<const double> gradient) {
