@@ -13,11 +13,18 @@
 // in the first round), or after `inner_epochs` epochs, all of which solvers without a dual point take.
 //
 // The dual point of 1 is one of the whole problem, whose dual does not know about scales: it certifies. With
-// g = (1/M) Σ Ψμ there, w_k = (2/λ)·τ_k·g_k.
+// g = (1/M) Σ Ψμ there, w_k = (2/λ)·τ_k·g_k, so every round multiplies |w_k| by 2|g_k|/λ, which is at most 1
+// at the optimum. What keeps the bound away from P is |g_k| of small τ_k, which 1 hardly feels. Two things
+// help: the mean of the points of all rounds (mixed_point.hpp), whose |g_k| is held down by |w_k| being
+// bounded, shown instead where its bound is better; and longer steps.
+//
+// Departs from the paper: log τ_k makes a step that is p_k times that of 2. p_k = 1 at first; it grows while
+// the steps of feature k keep their sign and shrinks towards 1 where they do not (Riedmiller, Braun 1993).
+// Weights of features that fade or grow by a few percent a round get where they go in a few rounds.
 //
 // Cost of a round: scaling the inputs, the epochs of the solver and an evaluation each. Memory: the scaled
-// inputs, one vector for each weight row. Parallel, and deterministic, as the solver of 1 is. An epoch is a
-// round; one that was stopped goes on within its solver.
+// inputs, one vector for each weight row; the masses of the mean point. Parallel, and deterministic, as the
+// solver of 1 is. An epoch is a round; one that was stopped goes on within its solver.
 #include "solvers/adaptive_engine.hpp"
 
 #include <algorithm>
@@ -30,47 +37,19 @@
 #include "margrave/error.hpp"
 #include "model/stored_weights.hpp"
 #include "model/topology.hpp"
+#include "objective/penalty.hpp"
+#include "solvers/inner_solver.hpp"
+#include "solvers/marginal_point.hpp"
+#include "solvers/mixed_point.hpp"
 #include "state/scaled_features.hpp"
 
 namespace margrave {
 
 namespace {
 
-void require_marginals(const Problem& problem, std::string_view inner) {
-  if (!problem.oracle->exact())
-    throw UsageError("--inner " + std::string(inner) +
-                     " needs exact marginals, and the oracle is a relaxation; bcfw, n-slack, one-slack, "
-                     "subgradient and pegasos need none");
-}
-
-std::unique_ptr<Solver> make_inner(const Problem& problem, InnerSolver inner) {
-  switch (inner) {
-    case InnerSolver::bcfw:
-      return make_bcfw(problem, {});
-    case InnerSolver::n_slack:
-      return make_n_slack(problem, {});
-    case InnerSolver::one_slack:
-      return make_one_slack(problem, {});
-    case InnerSolver::smo:
-      require_marginals(problem, SmoOptions::solver_name);
-      if (!all_forests(problem.data)) throw UsageError("--inner smo needs graphs without cycles");
-      return make_smo(problem, {});
-    case InnerSolver::exponentiated_gradient:
-      require_marginals(problem, ExponentiatedGradientOptions::solver_name);
-      return make_exponentiated_gradient(problem, {});
-    case InnerSolver::extragradient:
-      require_marginals(problem, ExtragradientOptions::solver_name);
-      return make_extragradient(problem, {});
-    case InnerSolver::egr:
-      require_marginals(problem, EgrOptions::solver_name);
-      return make_egr(problem, {});
-    case InnerSolver::subgradient:
-      return make_subgradient(problem, {});
-    case InnerSolver::pegasos:
-      return make_pegasos(problem, {});
-  }
-  throw InternalError("an inner solver without a name");
-}
+constexpr double power_growth = 1.3, most_power = 20;
+constexpr double longest_step = 1.5;  // of log τ, beyond that of the rule
+constexpr double too_high = 1.1;      // P of a round as part of the best: its weights are not gone on with
 
 // The l2 problem of a round and what solves it.
 struct Round {
@@ -79,7 +58,7 @@ struct Round {
       : scaled_data(std::move(scaled)),
         problem{
             scaled_data ? *scaled_data : whole.data, objective, whole.oracle, whole.arena, whole.mode, seed},
-        solver(make_inner(problem, inner)),
+        solver(make_inner_solver(problem, inner)),
         evaluator(problem.data, objective, whole.oracle, whole.arena) {}
 
   std::uint64_t oracle_calls() const { return solver->oracle_calls() + evaluator.oracle_calls(); }
@@ -117,7 +96,12 @@ class AdaptiveEngine final : public Solver {
         evaluator_(problem.data, problem.objective, problem.oracle, problem.arena),
         weights_(problem.data.templates().storage(), 0.0),
         point_(weights_.size(), 0.0),
-        tau_(weights_.size(), 1.0) {
+        tau_(weights_.size(), 1.0),
+        power_(weights_.size(), 1.0),
+        last_step_(weights_.size(), 0.0),
+        mixed_(problem),
+        // Elsewhere marginals do not show that they are of a mixture of labellings.
+        mixes_(!problem.oracle->exact() || all_forests(problem.data)) {
     inner_objective_.lambda = problem.objective.lambda / 2;
     inner_objective_.penalty = {};
     make_round();
@@ -140,7 +124,9 @@ class AdaptiveEngine final : public Solver {
     return true;
   }
 
-  const DualPoint* dual_point() const override { return round_->solver->dual_point(); }
+  const DualPoint* dual_point() const override {
+    return shows_mixed_ ? &mixed_ : round_->solver->dual_point();
+  }
   std::span<const double> weights() const override { return weights_; }
   void adopt(std::span<const double> /*weights*/) override {
     throw InternalError("weights under a sparse penalty are no function of the dual point");
@@ -155,6 +141,7 @@ class AdaptiveEngine final : public Solver {
   }
   // Masses of labellings and cliques, which scales do not change.
   std::optional<Certificate> certificate() const override {
+    if (shows_mixed_) return marginal_certificate(problem_, mixed_);
     auto certificate = round_->solver->certificate();
     if (certificate) certificate->fingerprint = problem_.data.fingerprint();
     return certificate;
@@ -163,8 +150,7 @@ class AdaptiveEngine final : public Solver {
     return earlier_calls_ + round_->oracle_calls() + evaluator_.oracle_calls();
   }
   std::uint64_t bytes() const override {
-    return round_->bytes() + evaluator_.bytes() +
-           (weights_.size() + point_.size() + tau_.size() + next_.size() + best_.size()) * sizeof(double);
+    return round_->bytes() + evaluator_.bytes() + mixed_.bytes() + 7 * weights_.size() * sizeof(double);
   }
 
   void save(ByteWriter& out) const override {
@@ -172,12 +158,16 @@ class AdaptiveEngine final : public Solver {
     out.put_array(std::span<const double>(weights_));
     out.put_array(std::span<const double>(tau_));
     out.put_array(std::span<const double>(next_));
+    out.put_array(std::span<const double>(power_));
+    out.put_array(std::span<const double>(last_step_));
     out.put_array(std::span<const double>(best_));
     out.put(best_primal_);
     out.put(gap_);
     out.put(rounds_);
     out.put(inner_epoch_);
     out.put(oracle_calls());
+    out.put(shows_mixed_);
+    mixed_.save(out);
     rule_->save(out);
     round_->solver->save(out);
   }
@@ -186,16 +176,17 @@ class AdaptiveEngine final : public Solver {
     round_->solver->restore(in);
     earlier_calls_ = calls - round_->oracle_calls() - evaluator_.oracle_calls();
   }
-  // Takes the weights too, and begins with the scales they ask for. What had no weight gets a small one.
+  // Takes the best weights too, and begins with the scales they ask for.
   void warm_start(ByteReader& in) override {
     read(in);
-    if (dual_point() != nullptr) round_->solver->warm_start(in);
-    best_.clear();
-    best_primal_ = std::numeric_limits<double>::infinity();
+    if (inner_point() != nullptr) round_->solver->warm_start(in);
     gap_ = 1;
     inner_epoch_ = 0;
-    next_.resize(weights_.size());
-    rule_->update(std::vector<double>(weights_.size(), 1.0), {}, weights_, next_);
+    shows_mixed_ = false;
+    mixed_.clear();
+    begin_at(best_.empty() ? std::vector<double>(weights_) : std::vector<double>(best_));
+    best_primal_ = std::numeric_limits<double>::infinity();
+    keep_best(evaluator_.primal(weights_));
   }
 
  private:
@@ -206,19 +197,26 @@ class AdaptiveEngine final : public Solver {
     weights_ = take_weights(in, problem_.data.templates());
     tau_ = in.get_array<double>();
     next_ = in.get_array<double>();
+    power_ = in.get_array<double>();
+    last_step_ = in.get_array<double>();
     best_ = in.get_array<double>();
     best_primal_ = in.get<double>();
     gap_ = in.get<double>();
     rounds_ = in.get<std::uint64_t>();
     inner_epoch_ = in.get<std::uint32_t>();
     const auto calls = in.get<std::uint64_t>();
+    shows_mixed_ = in.get<bool>();
+    mixed_.restore(in);
+    if (shows_mixed_ && (mixed_.empty() || !mixes_)) in.fail("shows a mixture of dual points that is none");
     require_scales(in, tau_);
+    require_scales(in, power_);
     if (!next_.empty()) require_scales(in, next_);
     const auto finite = [](double x) { return std::isfinite(x); };
     if (!best_.empty() &&
         (best_.size() != weights_.size() || !padding_is_zero(problem_.data.templates(), best_) ||
          !std::all_of(best_.begin(), best_.end(), finite)))
       in.fail("holds weights that do not fit the data");
+    if (last_step_.size() != weights_.size()) in.fail("does not fit the data");
     if (std::isnan(best_primal_) || !(gap_ >= 0)) in.fail("holds a bound that is none");
     if (inner_epoch_ >= options_.inner_epochs) in.fail("points behind the end of a round");
     rule_->restore(in);
@@ -230,6 +228,8 @@ class AdaptiveEngine final : public Solver {
         !std::all_of(tau.begin(), tau.end(), [](double t) { return t >= 0 && std::isfinite(t); }))
       in.fail("holds scales of features that are none");
   }
+
+  const DualPoint* inner_point() const { return round_->solver->dual_point(); }
 
   // By τ as they are.
   void make_round() {
@@ -245,7 +245,7 @@ class AdaptiveEngine final : public Solver {
   }
 
   void begin_round() {
-    const bool dual = dual_point() != nullptr;
+    const bool dual = inner_point() != nullptr;
     ByteWriter state;
     if (dual) round_->solver->save(state);
     earlier_calls_ += round_->oracle_calls();
@@ -254,19 +254,25 @@ class AdaptiveEngine final : public Solver {
     ++rounds_;
     make_round();
     if (!dual) return;
-    ByteReader in(state.bytes(), "the state of the round before");
-    round_->solver->warm_start(in);
-    round_->evaluator.weights_of(*dual_point(), point_);
+    try {
+      ByteReader in(state.bytes(), "the round before");
+      round_->solver->warm_start(in);
+    } catch (const InputError&) {
+      // Gibbs distributions sharpen from round to round, until their log-potentials are refused.
+      make_round();
+    }
+    round_->evaluator.weights_of(*inner_point(), point_);
     round_->solver->adopt(point_);
   }
 
   // Whether the round's problem is solved well enough; point_ becomes γ.
   bool is_solved() {
-    const DualPoint* point = dual_point();
+    const DualPoint* point = inner_point();
     if (point == nullptr) return false;
     const Bounds bounds = round_->evaluator.evaluate(*point, point_);
     round_->solver->adopt(point_);
     inner_primal_ = bounds.primal;
+    inner_loss_ = bounds.dual + inner_objective_.lambda / 2 * bounds.squared_norm;
     return relative(bounds) <= options_.inner_accuracy * std::min(1.0, gap_);
   }
   static double relative(const Bounds& bounds) {
@@ -276,35 +282,72 @@ class AdaptiveEngine final : public Solver {
   void end_round() {
     take_best_point();
     for (std::size_t k = 0; k < weights_.size(); ++k) weights_[k] = std::sqrt(tau_[k]) * point_[k];
-    const DualPoint* dual = dual_point();
-    std::vector<double> gradient;
-    if (dual != nullptr) {
-      gradient.resize(weights_.size());
-      evaluator_.weights_of(*dual, gradient);
-      for (double& g : gradient) g *= problem_.objective.lambda;
-    }
     next_.resize(weights_.size());
-    rule_->update(tau_, gradient, weights_, next_);
     double primal = 0;
-    if (dual != nullptr) {
-      const Bounds bounds = evaluator_.evaluate_pair(*dual, weights_);
+    if (const DualPoint* point = inner_point()) {
+      std::vector<double> gradient(weights_.size());
+      evaluator_.weights_of(*point, gradient);
+      for (double& g : gradient) g *= problem_.objective.lambda;
+      choose_shown(*point, gradient);
+      rule_->update(tau_, gradient, weights_, next_);
+      const Bounds bounds = evaluator_.evaluate_pair(*dual_point(), weights_);
       gap_ = relative(bounds);
       primal = bounds.primal;
     } else {
+      rule_->update(tau_, {}, weights_, next_);
       primal = evaluator_.primal(weights_);
     }
-    if (primal < best_primal_) {
-      best_primal_ = primal;
-      best_ = weights_;
+    keep_best(primal);
+    if (primal > too_high * best_primal_) {
+      begin_at(best_);
+    } else {
+      lengthen_steps();
     }
     inner_epoch_ = 0;
+  }
+
+  // The next round has the scales of these weights. What has no weight gets a small one.
+  void begin_at(const std::vector<double>& weights) {
+    weights_ = weights;
+    std::fill(power_.begin(), power_.end(), 1.0);
+    std::fill(last_step_.begin(), last_step_.end(), 0.0);
+    next_.resize(weights_.size());
+    rule_->update(std::vector<double>(weights_.size(), 1.0), {}, weights_, next_);
+  }
+
+  void choose_shown(const DualPoint& point, std::span<const double> gradient) {
+    if (!mixes_) return;
+    mixed_.add(point, inner_loss_, gradient);
+    const auto dual = [&](double loss, std::span<const double> g) {
+      return sparse_dual(problem_.objective.penalty, problem_.objective.lambda, loss, g);
+    };
+    shows_mixed_ = dual(mixed_.loss(), mixed_.gradient()) > dual(inner_loss_, gradient);
+  }
+
+  void keep_best(double primal) {
+    if (!(primal < best_primal_)) return;
+    best_primal_ = primal;
+    best_ = weights_;
+  }
+
+  // Of weights that are not zero: the others have τ of the rule's own.
+  void lengthen_steps() {
+    if (rounds_ == 0) return;  // τ = 1 was nobody's
+    for (std::size_t k = 0; k < weights_.size(); ++k) {
+      if (weights_[k] == 0 || !(tau_[k] > 0) || !(next_[k] > 0)) continue;
+      const double step = std::log(next_[k] / tau_[k]);
+      power_[k] = step * last_step_[k] > 0 ? std::min(most_power, power_growth * power_[k])
+                                           : std::max(1.0, power_[k] / 2);
+      last_step_[k] = step;
+      next_[k] *= std::exp(std::clamp((power_[k] - 1) * step, -longest_step, longest_step));
+    }
   }
 
   // γ is that of the dual point, or what the solver has beside it where that is better.
   void take_best_point() {
     Solver& solver = *round_->solver;
     const auto take = [&](std::span<const double> w) { std::copy(w.begin(), w.end(), point_.begin()); };
-    if (dual_point() == nullptr) {
+    if (inner_point() == nullptr) {
       take(solver.weights());
       inner_primal_ = solver.averaged() ? round_->evaluator.primal(point_) : 0;
     }
@@ -324,11 +367,16 @@ class AdaptiveEngine final : public Solver {
   std::vector<double> weights_;  // w of the last round that ended
   std::vector<double> best_;     // of all rounds; empty before the first has ended
   double best_primal_ = std::numeric_limits<double>::infinity();
-  std::vector<double> point_;  // γ
-  double inner_primal_ = 0;    // there
-  std::vector<double> tau_;    // of round_
-  std::vector<double> next_;   // of the round to come; empty while round_ is under way
-  double gap_ = 1;             // relative, of the whole problem after the last round
+  std::vector<double> point_;              // γ
+  double inner_primal_ = 0;                // there
+  double inner_loss_ = 0;                  // L of objective/penalty.hpp at the dual point of round_
+  std::vector<double> tau_;                // of round_
+  std::vector<double> next_;               // of the round to come; empty while round_ is under way
+  std::vector<double> power_, last_step_;  // of log τ, per feature
+  double gap_ = 1;                         // relative, of the whole problem after the last round
+  MixedPoint mixed_;
+  bool mixes_;
+  bool shows_mixed_ = false;
 
   std::uint64_t rounds_ = 0;       // before round_; the first one has the data as they are
   std::uint32_t inner_epoch_ = 0;  // of the round under way

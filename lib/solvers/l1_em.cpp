@@ -18,9 +18,12 @@
 // Pruning: weights below `prune_below` of the mean |w| become zero (003, §5 does so for τ below 1e-4). Their
 // features stay for one more round, with τ as if they were just there, since a rough solution of a round may
 // pass through zero; those that do not grow are left out, until the dual point asks for them: w_k = 0 is
-// optimal only where |g_k| ≤ λ/2 (λ_match/2). Where all weights are zero τ stays as it is.
+// optimal only where |g_k| ≤ λ/2 (λ_match/2). What was asked for stays at that τ, or above, from then on: it
+// is what keeps |g_k| there. Where all weights are zero τ stays as it is.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "base/compensated.hpp"
 #include "solvers/adaptive_engine.hpp"
@@ -34,7 +37,8 @@ class L1Rule final : public ScaleRule {
   L1Rule(const Problem& problem, const L1EmOptions& options)
       : options_(options),
         lambda_(problem.objective.lambda),
-        dimension_(static_cast<double>(problem.data.templates().dimension())) {}
+        dimension_(static_cast<double>(problem.data.templates().dimension())),
+        kept_(problem.data.templates().storage(), 0) {}
 
   void update(std::span<const double> tau, std::span<const double> gradient, std::span<double> w,
               std::span<double> next) override {
@@ -51,8 +55,8 @@ class L1Rule final : public ScaleRule {
         continue;
       }
       const bool was_low = tau[k] == 0 || tau[k] == lowest_;
-      const bool wanted = !gradient.empty() && std::abs(gradient[k]) > slope;
-      next[k] = wanted || !was_low ? unit * least : 0;
+      if (tau[k] == 0 && !gradient.empty() && std::abs(gradient[k]) > slope) kept_[k] = 1;
+      next[k] = kept_[k] != 0 || !was_low ? unit * least : 0;
       w[k] = 0;
     }
     lowest_ = unit * least;
@@ -64,10 +68,16 @@ class L1Rule final : public ScaleRule {
     return matching(sum);
   }
 
-  void save(ByteWriter& out) const override { out.put(lowest_); }
+  void save(ByteWriter& out) const override {
+    out.put(lowest_);
+    out.put_array(std::span<const std::uint8_t>(kept_));
+  }
   void restore(ByteReader& in) override {
     lowest_ = in.get<double>();
-    if (!std::isfinite(lowest_)) in.fail("holds scales of features that are none");
+    const auto kept = in.get_array<std::uint8_t>();
+    if (!std::isfinite(lowest_) || kept.size() != kept_.size())
+      in.fail("holds scales of features that are none");
+    kept_ = kept;
   }
 
  private:
@@ -83,7 +93,8 @@ class L1Rule final : public ScaleRule {
 
   L1EmOptions options_;
   double lambda_, dimension_;
-  double lowest_ = -1;  // τ of features whose weights were just set to zero
+  double lowest_ = -1;              // τ of features whose weights were just set to zero
+  std::vector<std::uint8_t> kept_;  // whether the dual point has asked for the feature
 };
 
 }  // namespace
