@@ -13,6 +13,7 @@
 #include "objective/gap_evaluator.hpp"
 #include "report/checkpoint.hpp"
 #include "report/choose_solver.hpp"
+#include "report/delayed_training.hpp"
 #include "report/option_fields.hpp"
 #include "report/provenance.hpp"
 #include "report/stored_messages.hpp"
@@ -132,10 +133,22 @@ void require_own_weights(const std::string& file, const Solver& solver, GapEvalu
 
 }  // namespace
 
+bool ascends_by_blocks(const SolverOptions& solver) {
+  return std::holds_alternative<BcfwOptions>(solver) || std::holds_alternative<NSlackOptions>(solver) ||
+         std::holds_alternative<SmoOptions>(solver);
+}
+
 TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& hooks) {
+  return train_delayed(data, given, 0, hooks);
+}
+
+TrainResult train_delayed(const Dataset& data, const TrainOptions& given, std::uint32_t delay,
+                          const Hooks& hooks) {
   validate(given);
   Chosen chosen = choose_solver(data, given);
   const TrainOptions& options = chosen.options;
+  if (delay > 0 && !ascends_by_blocks(options.solver))
+    throw UsageError("a delay is replayed in bcfw, n-slack and smo only");
   const Objective objective = make_objective(data, options);
   if (!data.fully_labelled())
     throw UsageError(
@@ -143,7 +156,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
         "out)");
   const auto oracle = make_oracle(data, chosen);
   Arena arena(options.threads);
-  const Problem problem{data, objective, oracle.get(), arena, options.mode, options.seed};
+  const Problem problem{data, objective, oracle.get(), arena, options.mode, options.seed, delay};
   const auto kernel = kernel_space(data, options.solver, arena);
   GapEvaluator evaluator(data, objective, oracle.get(), arena, entropy_of(options.solver), kernel.get());
   const auto solver = std::visit(SolverMaker{problem, kernel}, options.solver);
@@ -182,6 +195,7 @@ TrainResult train(const Dataset& data, const TrainOptions& given, const Hooks& h
   report.epochs = outcome.progress.epoch;
   report.train_seconds = outcome.progress.train_seconds;
   report.evaluate_seconds = outcome.progress.evaluate_seconds;
+  report.work = solver->work();
   report.threads = arena.threads();
   report.memory_bytes = peak_memory();
   report.state_bytes = solver->bytes() + evaluator.bytes();
