@@ -10,6 +10,7 @@
 #include "margrave/options.hpp"
 #include "margrave/predict.hpp"
 #include "margrave/report.hpp"
+#include "margrave/scale.hpp"
 #include "margrave/template.hpp"
 #include "margrave/train.hpp"
 #include "margrave/version.hpp"
