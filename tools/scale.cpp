@@ -195,9 +195,9 @@ class Scale {
                  run->repeat == 0 ? std::string("warm-up") : fmt::format("repeat {}", run->repeat),
                  name(run->status), duration_text(run->train_seconds));
     };
+    hooks.on_warning = [&](const std::string& warning) { verb_.note("margrave: warning: {}\n", warning); };
     stop_on_signals();
     ScaleResult result = scale(data, train, options, hooks);
-    for (const std::string& warning : result.warnings) verb_.note("margrave: warning: {}\n", warning);
     if (!result.reason.empty()) verb_.note("{}: {}\n", result.solver, result.reason);
     return result;
   }

@@ -125,6 +125,8 @@ struct ScaleHooks {
   /// After every run, with its number from 1 and how many there will be; simulations are counted too, and
   /// come without a run.
   std::function<void(const ScaleRun* run, std::size_t number, std::size_t runs)> on_run;
+  /// Before the first run.
+  std::function<void(const std::string& warning)> on_warning;
   const std::atomic<bool>* stop = nullptr;
 };
 

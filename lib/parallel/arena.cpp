@@ -15,6 +15,8 @@
 #include <string>
 #include <thread>
 
+#include "parallel/work_clock.hpp"
+
 namespace margrave {
 
 namespace {

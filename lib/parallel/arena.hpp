@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "parallel/work_clock.hpp"
-
 namespace margrave {
 
 // Cores this process may use: affinity mask and cgroup quota honoured.
@@ -34,6 +32,8 @@ class FunctionRef<R(A...)> {
   void* object_;
   R (*call_)(void*, A...);
 };
+
+class WorkClock;
 
 class Arena {
  public:

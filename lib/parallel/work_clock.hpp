@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/buffer.hpp"
+
 namespace margrave {
 
 class WorkClock {
@@ -28,7 +30,7 @@ class WorkClock {
   }
 
  private:
-  struct alignas(64) Slot {
+  struct alignas(cache_line) Slot {
     std::uint64_t nanoseconds = 0;
   };
   std::vector<Slot> slots_;

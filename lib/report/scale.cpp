@@ -88,7 +88,7 @@ class Study {
     make_plans();
     const std::uint32_t rounds = options_.repeats == 0 ? 0 : options_.repeats + (options_.warm_up ? 1 : 0);
     runs_ = rounds * plans_.size() + result_.simulated.size();
-    warn();
+    give_warnings();
     for (std::uint32_t round = 0; round < rounds && !result_.interrupted; ++round) {
       const std::uint32_t repeat = options_.warm_up ? round : round + 1;
       for (std::size_t i = 0; i < plans_.size() && !result_.interrupted; ++i)
@@ -128,17 +128,19 @@ class Study {
     }
   }
 
-  void warn() {
+  void warn(std::string warning) {
+    if (hooks_.on_warning) hooks_.on_warning(warning);
+    result_.warnings.push_back(std::move(warning));
+  }
+  void give_warnings() {
     if (threads_.back() > result_.usable_cores && options_.repeats > 0)
-      result_.warnings.push_back(std::to_string(threads_.back()) + " threads share " +
-                                 std::to_string(result_.usable_cores) +
-                                 (result_.usable_cores == 1 ? " usable core" : " usable cores") +
-                                 ": times beyond that number say nothing about more cores");
+      warn(std::to_string(threads_.back()) + " threads share " + std::to_string(result_.usable_cores) +
+           (result_.usable_cores == 1 ? " usable core" : " usable cores") +
+           ": times beyond that number say nothing about more cores");
     for (const SimulatedRow& row : result_.simulated)
       if (row.batch && *row.batch > data_.size())
-        result_.warnings.push_back(std::to_string(row.workers) + " workers with batches of " +
-                                   std::to_string(*row.batch) + " visits: there are " +
-                                   std::to_string(data_.size()) + " examples only");
+        warn(std::to_string(row.workers) + " workers with batches of " + std::to_string(*row.batch) +
+             " visits: there are " + std::to_string(data_.size()) + " examples only");
   }
 
   void done(const ScaleRun* run) {

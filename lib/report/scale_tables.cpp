@@ -112,12 +112,14 @@ TextTable simulation_table(const ScaleResult& result) {
 }  // namespace
 
 std::string scale_heading(const ScaleResult& result) {
-  return fmt::format(
-      "{}{}, {}, {} examples, λ = {:.6g}, {} usable core{}; means of {} run{} with 95 % "
-      "confidence intervals",
-      result.solver, result.oracle.empty() ? "" : " with oracle " + result.oracle,
-      choice_of(mode_choices, result.mode), result.examples, result.lambda, result.usable_cores,
-      result.usable_cores == 1 ? "" : "s", result.repeats, result.repeats == 1 ? "" : "s");
+  const std::string runs = result.repeats == 0
+                               ? "simulated only"
+                               : fmt::format("means of {} run{} with 95 % confidence intervals",
+                                             result.repeats, result.repeats == 1 ? "" : "s");
+  return fmt::format("{}{}, {}, {} examples, λ = {:.6g}, {} usable core{}; {}", result.solver,
+                     result.oracle.empty() ? "" : " with oracle " + result.oracle,
+                     choice_of(mode_choices, result.mode), result.examples, result.lambda,
+                     result.usable_cores, result.usable_cores == 1 ? "" : "s", runs);
 }
 
 std::vector<TextTable> scale_tables(const ScaleResult& result) {

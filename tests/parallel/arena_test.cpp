@@ -15,6 +15,7 @@
 
 #include "base/compensated.hpp"
 #include "base/random.hpp"
+#include "parallel/work_clock.hpp"
 
 namespace margrave::test {
 namespace {

@@ -324,8 +324,11 @@ TEST(Scale, TooManyThreadsAreWarnedOf) {
   std::atomic<bool> stop = true;  // nothing needs to be measured for that
   ScaleHooks hooks;
   hooks.stop = &stop;
+  std::vector<std::string> heard;
+  hooks.on_warning = [&](const std::string& warning) { heard.push_back(warning); };
   const ScaleResult result = scale(chains(), bcfw(1e-2), study, hooks);
   ASSERT_EQ(result.warnings.size(), 1U);
+  EXPECT_EQ(result.warnings, heard);
   EXPECT_NE(result.warnings[0].find("4096 threads share"), std::string::npos);
 }
 

@@ -1,6 +1,7 @@
 // margrave scale
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "tools/workshop.hpp"
@@ -46,6 +47,19 @@ TEST_F(ScaleVerb, JsonIsOneObject) {
   EXPECT_EQ(json["rows"][1]["targets"].size(), 2U);
   EXPECT_GT(json["rows"][1]["store"]["atomic_adds"], 0);
   EXPECT_EQ(json["runs"].size(), 6U);
+}
+
+TEST_F(ScaleVerb, AnInterruptedStudyReportsWhatItHas) {
+  Process process(
+      {"scale", "train.jsonl", "--lambda", "0.1", "--threads", "1", "--repeats", "10000", "--csv", "cut.csv"},
+      directory->path());
+  ASSERT_TRUE(process.wait_until(
+      [&] { return process.error_so_far().find("repeat 2: converged") != std::string::npos; }));
+  process.send(SIGINT);
+  const Finished finished = process.finish();
+  EXPECT_EQ(finished.code, 130);
+  EXPECT_NE(finished.out.find("strong scaling"), std::string::npos);
+  EXPECT_NE(file("cut.csv").find("\nstrong,1,40,"), std::string::npos);
 }
 
 TEST_F(ScaleVerb, QuietSaysNothing) {
