@@ -29,6 +29,7 @@ constexpr Entry verbs[] = {
     {"dump", "MODEL", "weights as text or JSON", set_up_dump},
     {"check", "DATA", "counts, sizes, suspicious rows, memory forecast; writes nothing", set_up_check},
     {"convert", "IN OUT", "between formats, and to the mapped binary cache .mgd", set_up_convert},
+    {"scale", "DATA", "a scaling study over threads, and simulated workers", set_up_scale},
     {"generate", "KIND -o FILE", "synthetic problems: potts, sequence, multilabel", set_up_generate},
     {"path", "DATA", "a warm-started sequence of λ: held-out error, gap and non-zeros of each", set_up_path},
     {"reproduce", "NAME", "one of the papers' experiments, as a table and a plot", set_up_reproduce},

@@ -3,7 +3,7 @@
 build_packages=(g++ cmake ninja-build pkg-config libtbb-dev libeigen3-dev libfmt-dev zlib1g-dev libsleef-dev
   coinor-libclp-dev libcli11-dev nlohmann-json3-dev libgtest-dev liblbfgs-dev libbenchmark-dev)
 check_packages=(clang-format clang-tidy)
-# Makes repeated builds fast; margrave does without it.
+# Makes repeated builds fast; margrave does without it. (libdlib-dev, which nothing here installs, adds bench_peers.)
 optional_packages=(ccache)
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

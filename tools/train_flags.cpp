@@ -4,7 +4,7 @@
 
 namespace margrave::tools {
 
-void TrainFlags::set_up(Verb& verb) {
+void TrainFlags::set_up(Verb& verb, bool files) {
   CLI::App& app = verb.app();
   const char* const problem = "Objective";
   lambda_option_ =
@@ -65,7 +65,12 @@ void TrainFlags::set_up(Verb& verb) {
       ->check(whole_number())
       ->default_str("1")
       ->group(solving);
+  if (files) set_up_files(verb);
+  set_up_solver_fields(verb);
+}
 
+void TrainFlags::set_up_files(Verb& verb) {
+  CLI::App& app = verb.app();
   const char* const files = "Files";
   app.add_option("--checkpoint", numbers_.checkpoint, "written every few seconds, and at the end")
       ->type_name("FILE")
@@ -82,7 +87,6 @@ void TrainFlags::set_up(Verb& verb) {
   app.add_flag("--no-certificate", no_certificate_,
                "leave the dual point out of the model (smaller; cannot be certified)")
       ->group(files);
-  set_up_solver_fields(verb);
 }
 
 void TrainFlags::set_up_solver_fields(Verb& verb) {

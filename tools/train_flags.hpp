@@ -12,7 +12,8 @@ namespace margrave::tools {
 
 class TrainFlags {
  public:
-  void set_up(Verb& verb);
+  // Without `files`: no checkpoints, no warm start.
+  void set_up(Verb& verb, bool files = true);
   // Validated. Throws UsageError.
   TrainOptions options(const Verb& verb) const;
 
@@ -23,6 +24,7 @@ class TrainFlags {
     std::string text;
     CLI::Option* option = nullptr;
   };
+  void set_up_files(Verb& verb);
   void set_up_solver_fields(Verb& verb);
 
   TrainOptions numbers_;  // what CLI11 writes into directly

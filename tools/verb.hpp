@@ -137,6 +137,7 @@ void set_up_eval(Verb& verb);
 void set_up_certify(Verb& verb);
 void set_up_dump(Verb& verb);
 void set_up_check(Verb& verb);
+void set_up_scale(Verb& verb);
 void set_up_convert(Verb& verb);
 void set_up_generate(Verb& verb);
 void set_up_path(Verb& verb);

@@ -11,6 +11,7 @@
 #include "margrave/path.hpp"
 #include "margrave/predict.hpp"
 #include "margrave/report.hpp"
+#include "margrave/scale.hpp"
 #include "margrave/template.hpp"
 #include "margrave/train.hpp"
 #include "margrave/version.hpp"

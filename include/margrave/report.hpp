@@ -58,6 +58,15 @@ struct Evaluation {
   }
 };
 
+/// Where the time of T threads that trained for S seconds went, in thread-seconds: T·S in all. What is
+/// missing there is waiting, and housekeeping between passes.
+struct WorkSplit {
+  double oracle_seconds = 0;  ///< scores, oracles and steps within an example
+  double commit_seconds = 0;  ///< line searches and changes of w; asynchronously, refreshes of private copies
+  std::uint64_t atomic_adds = 0;  ///< asynchronous mode: additions to single weights
+  std::uint64_t retries = 0;      ///< of them that had to be tried again, another thread having been faster
+};
+
 struct Report {
   Status status = Status::epoch_limit;
   std::string solver;
@@ -71,6 +80,7 @@ struct Report {
   std::optional<double> matching_lambda;
   std::uint64_t epochs = 0;
   double train_seconds = 0, evaluate_seconds = 0;
+  std::optional<WorkSplit> work;  ///< absent where the solver does not measure it
   int threads = 1;
   std::uint64_t memory_bytes = 0;  ///< peak resident memory of the process
   std::uint64_t state_bytes = 0;   ///< solver state beside the data

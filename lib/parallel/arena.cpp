@@ -15,6 +15,8 @@
 #include <string>
 #include <thread>
 
+#include "parallel/work_clock.hpp"
+
 namespace margrave {
 
 namespace {
@@ -63,18 +65,23 @@ Arena::Arena(int threads) : threads_(threads > 0 ? threads : usable_cores()) {
 Arena::~Arena() = default;
 
 void Arena::for_each_block(std::size_t n, std::size_t grain,
-                           FunctionRef<void(std::size_t, std::size_t, int)> body) {
+                           FunctionRef<void(std::size_t, std::size_t, int)> body, WorkClock* clock) {
   const std::size_t blocks = (n + grain - 1) / grain;
+  // Blocks that follow each other on one thread are timed together.
+  const auto run = [&](std::size_t first, std::size_t last, int worker) {
+    const auto start = clock != nullptr ? WorkClock::Clock::now() : WorkClock::Clock::time_point{};
+    for (std::size_t b = first; b != last; ++b) body(b * grain, std::min(n, (b + 1) * grain), worker);
+    if (clock != nullptr) clock->add(worker, WorkClock::Clock::now() - start);
+  };
   if (threads_ == 1 || blocks <= 1) {  // the parallel machinery costs nothing where it cannot help
-    for (std::size_t b = 0; b < blocks; ++b) body(b * grain, std::min(n, (b + 1) * grain), 0);
+    run(0, blocks, 0);
     return;
   }
   state_->arena.execute([&] {
     tbb::parallel_for(
         tbb::blocked_range<std::size_t>(0, blocks, 1),
         [&](const tbb::blocked_range<std::size_t>& range) {
-          for (std::size_t b = range.begin(); b != range.end(); ++b)
-            body(b * grain, std::min(n, (b + 1) * grain), tbb::this_task_arena::current_thread_index());
+          run(range.begin(), range.end(), tbb::this_task_arena::current_thread_index());
         },
         tbb::auto_partitioner{});
   });

@@ -33,6 +33,8 @@ class FunctionRef<R(A...)> {
   R (*call_)(void*, A...);
 };
 
+class WorkClock;
+
 class Arena {
  public:
   // threads = 0: all usable cores. More threads than cores are honoured (determinism tests need them).
@@ -46,9 +48,9 @@ class Arena {
   // Runs body(begin, end, worker) over blocks of `grain` items: block b is [b·grain, (b+1)·grain). The
   // blocks never depend on the number of threads; who runs which does. worker < threads() names the thread's
   // slot in per-worker scratch. Not to be nested: a body that waits for an inner call may be handed another
-  // outer block meanwhile, with the same slot.
-  void for_each_block(std::size_t n, std::size_t grain,
-                      FunctionRef<void(std::size_t, std::size_t, int)> body);
+  // outer block meanwhile, with the same slot. `clock`, where there is one, gets the time spent in bodies.
+  void for_each_block(std::size_t n, std::size_t grain, FunctionRef<void(std::size_t, std::size_t, int)> body,
+                      WorkClock* clock = nullptr);
 
  private:
   struct State;

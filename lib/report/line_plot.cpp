@@ -9,6 +9,7 @@
 
 #include "margrave/error.hpp"
 #include "report/plot_axis.hpp"
+#include "report/text_table.hpp"
 
 namespace margrave {
 
@@ -27,12 +28,6 @@ constexpr std::array<std::string_view, 7> colours = {"#0072b2", "#d55e00", "#009
 constexpr std::size_t markers = 6;
 
 std::string_view colour_of(std::size_t series) { return colours[series % colours.size()]; }
-
-// Letters, not bytes.
-std::size_t letters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
 
 double legend_width(const LinePlot& plot) {
   std::size_t longest = 0;

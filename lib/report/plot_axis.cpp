@@ -26,16 +26,17 @@ std::string round_number(long mantissa, int exponent) {
   const std::string digits = fmt::format("{}", std::abs(mantissa));
   const std::string sign = mantissa < 0 ? "-" : "";
   const auto places = static_cast<int>(digits.size());
-  if (exponent >= 0 && exponent + places <= most_zeros + 1)
+  const int point = exponent + places;  // digits before the point
+  if (exponent >= 0 && point <= most_zeros + 1)
     return sign + digits + std::string(static_cast<std::size_t>(exponent), '0');
-  if (exponent < 0 && exponent + places > 0) {
-    const auto whole = static_cast<std::size_t>(exponent + places);
+  if (exponent < 0 && point > 0) {
+    const auto whole = static_cast<std::size_t>(point);
     return sign + digits.substr(0, whole) + "." + digits.substr(whole);
   }
-  if (exponent < 0 && -exponent - places < most_zeros)
-    return sign + "0." + std::string(static_cast<std::size_t>(-exponent - places), '0') + digits;
+  if (exponent < 0 && -point < most_zeros)
+    return sign + "0." + std::string(static_cast<std::size_t>(-point), '0') + digits;
   return fmt::format("{}{}{}{}e{}", sign, digits.substr(0, 1), places > 1 ? "." : "", digits.substr(1),
-                     exponent + places - 1);
+                     point - 1);
 }
 
 }  // namespace
@@ -112,8 +113,9 @@ void PlotAxis::settle_logarithmic() {
     if (above != rounds.end()) rounds.erase(above + 1, rounds.end());
     const auto inside =
         std::find_if(rounds.begin(), rounds.end(), [&](const Round& r) { return r.place() > *low_ + hair; });
-    if (inside != rounds.begin() && inside != rounds.end()) rounds.erase(rounds.begin(), inside - 1);
-    if (rounds.size() == 1 || inside == rounds.end()) {  // a single value, on a round number
+    const bool none_inside = inside == rounds.end();
+    if (inside != rounds.begin() && !none_inside) rounds.erase(rounds.begin(), inside - 1);
+    if (none_inside) {  // a single value, on a round number
       rounds = {{1, first - 1}, {1, first}, {1, first + 1}};
       if (*low_ > first + hair) rounds.push_back({1, first + 2});
     }

@@ -13,6 +13,7 @@
 #include "objective/gap_evaluator.hpp"
 #include "report/checkpoint.hpp"
 #include "report/choose_solver.hpp"
+#include "report/delayed_training.hpp"
 #include "report/option_fields.hpp"
 #include "report/provenance.hpp"
 #include "report/stored_messages.hpp"
@@ -152,15 +153,21 @@ void require_own_weights(const std::string& file, const Solver& solver, GapEvalu
 
 }  // namespace
 
-TrainResult train(const Dataset& data, const TrainOptions& options, const Hooks& hooks) {
-  return train_from(data, options, hooks, nullptr);
+bool ascends_by_blocks(const SolverOptions& solver) {
+  return std::holds_alternative<BcfwOptions>(solver) || std::holds_alternative<NSlackOptions>(solver) ||
+         std::holds_alternative<SmoOptions>(solver);
 }
 
-TrainResult train_from(const Dataset& data, const TrainOptions& given, const Hooks& hooks,
-                       Handover* handover) {
+namespace {
+
+// `delay` as train_delayed, `handover` as train_from, or nullptr.
+TrainResult train_with(const Dataset& data, const TrainOptions& given, std::uint32_t delay,
+                       const Hooks& hooks, Handover* handover) {
   validate(given);
   Chosen chosen = choose_solver(data, given);
   const TrainOptions& options = chosen.options;
+  if (delay > 0 && !ascends_by_blocks(options.solver))
+    throw UsageError("a delay is replayed in bcfw, n-slack and smo only");
   const Objective objective = make_objective(data, options);
   if (!data.fully_labelled())
     throw UsageError(
@@ -168,7 +175,7 @@ TrainResult train_from(const Dataset& data, const TrainOptions& given, const Hoo
         "out)");
   const auto oracle = make_oracle(data, chosen);
   Arena arena(options.threads);
-  const Problem problem{data, objective, oracle.get(), arena, options.mode, options.seed};
+  const Problem problem{data, objective, oracle.get(), arena, options.mode, options.seed, delay};
   const auto kernel = kernel_space(data, options.solver, arena);
   GapEvaluator evaluator(data, objective, oracle.get(), arena, entropy_of(options.solver), kernel.get());
   const auto solver = std::visit(SolverMaker{problem, kernel}, options.solver);
@@ -214,6 +221,7 @@ TrainResult train_from(const Dataset& data, const TrainOptions& given, const Hoo
   report.epochs = outcome.progress.epoch;
   report.train_seconds = outcome.progress.train_seconds;
   report.evaluate_seconds = outcome.progress.evaluate_seconds;
+  report.work = solver->work();
   report.threads = arena.threads();
   report.memory_bytes = peak_memory();
   report.state_bytes = solver->bytes() + evaluator.bytes();
@@ -246,6 +254,22 @@ TrainResult train_from(const Dataset& data, const TrainOptions& given, const Hoo
       report.reason += "; compact factors keep no tables, so the model carries no certificate";
   }
   return result;
+}
+
+}  // namespace
+
+TrainResult train(const Dataset& data, const TrainOptions& options, const Hooks& hooks) {
+  return train_with(data, options, 0, hooks, nullptr);
+}
+
+TrainResult train_delayed(const Dataset& data, const TrainOptions& options, std::uint32_t delay,
+                          const Hooks& hooks) {
+  return train_with(data, options, delay, hooks, nullptr);
+}
+
+TrainResult train_from(const Dataset& data, const TrainOptions& options, const Hooks& hooks,
+                       Handover* handover) {
+  return train_with(data, options, 0, hooks, handover);
 }
 
 }  // namespace margrave

@@ -38,8 +38,7 @@ namespace {
 constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 // Every so many epochs a pass visits all examples and refreshes the block gaps; the others sample by them.
 constexpr std::uint64_t full_pass_every = 5;
-constexpr double least_gain = 1e-3;         // of the epoch's gain so far: less is not worth a cached pass
-constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
+constexpr double least_gain = 1e-3;  // of the epoch's gain so far: less is not worth a cached pass
 
 class Bcfw final : public Solver {
  public:
@@ -84,6 +83,7 @@ class Bcfw final : public Solver {
   std::optional<Certificate> certificate() const override { return ascent_.blocks().certificate(); }
   std::uint64_t oracle_calls() const override { return ascent_.oracle_calls(); }
   std::uint64_t bytes() const override { return ascent_.bytes(); }
+  std::optional<WorkSplit> work() const override { return ascent_.work(); }
 
   void save(ByteWriter& out) const override {
     ascent_.save(out);
@@ -137,13 +137,12 @@ class Bcfw final : public Solver {
   }
 
   bool run_pass(EpochControl& control) {
-    const bool async = problem_.mode == Mode::async;
     // How much of the epoch a pass is, at most; an epoch may end before its last possible pass.
     const double passes = ascent_.blocks().has_cache() ? options_.cached_passes + 1.0 : 1.0;
     while (cursor_ < order_.size()) {
       // One batch after the other: an example is never visited twice at once.
-      const auto batch = order_.batch(cursor_, async ? async_visits : ascent_.batch());
-      pass_gain_ += (async ? ascent_.visit_async(batch, kind()) : ascent_.visit(batch, kind())).gain;
+      const auto batch = order_.batch(cursor_, ascent_.most_visits());
+      pass_gain_ += ascent_.visit(batch, kind()).gain;
       cursor_ += batch.size();
       const double done = static_cast<double>(cursor_) / static_cast<double>(order_.size());
       if (!control.proceed((pass_ + done) / passes)) return false;

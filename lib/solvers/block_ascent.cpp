@@ -10,17 +10,22 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t async_block = 8;  // visits per refresh of a worker's copy of w
+constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
 
 }  // namespace
 
 BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch)
     : problem_(problem),
+      at_once_(problem.delay > 0 || problem.mode == Mode::async ? async_visits
+                                                                : std::min(batch, problem.data.size())),
       blocks_(std::move(blocks)),
       weights_(problem.data.templates()),
       gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
       workers_(static_cast<std::size_t>(problem.arena.threads())),
-      steps_(std::min(batch, problem.data.size())) {}
+      steps_(std::min(batch, problem.data.size())),
+      pending_(problem.delay),
+      proposing_(problem.arena.threads()),
+      committing_(problem.arena.threads()) {}
 
 void BlockAscent::make_room(std::uint32_t visits) {
   blocks_->make_room(visits);
@@ -32,13 +37,22 @@ void BlockAscent::make_room(std::uint32_t visits) {
 }
 
 BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
-  problem_.arena.for_each_block(examples.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
-    for (std::size_t k = begin; k < end; ++k) {
-      steps_[k].example = examples[k];
-      blocks_->propose(weights_.data(), weights_.version(), kind, workers_[static_cast<std::size_t>(worker)],
-                       steps_[k]);
-    }
-  });
+  if (problem_.delay > 0) return visit_delayed(examples, kind);
+  return problem_.mode == Mode::async ? visit_async(examples, kind) : visit_batch(examples, kind);
+}
+
+BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> examples, Visit kind) {
+  problem_.arena.for_each_block(
+      examples.size(), 1,
+      [&](std::size_t begin, std::size_t end, int worker) {
+        for (std::size_t k = begin; k < end; ++k) {
+          steps_[k].example = examples[k];
+          blocks_->propose(weights_.data(), weights_.version(), kind,
+                           workers_[static_cast<std::size_t>(worker)], steps_[k]);
+        }
+      },
+      &proposing_);
+  const auto start = WorkClock::Clock::now();
   Result result;
   for (std::size_t k = 0; k < examples.size(); ++k) {
     const BlockStep& step = steps_[k];
@@ -48,36 +62,76 @@ BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, 
         take(step, kind, slope, [&](double scale) { weights_.commit(problem_.data, step.changes, scale); });
     result.gap += step.block_gap;
   }
+  committing_.add(0, WorkClock::Clock::now() - start);
   return result;
 }
 
 BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> examples, Visit kind) {
   std::vector<Result> results(workers_.size());
   problem_.arena.for_each_block(
-      examples.size(), async_block, [&](std::size_t begin, std::size_t end, int index) {
+      examples.size(), async_block,
+      [&](std::size_t begin, std::size_t end, int index) {
         BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
         Result& result = results[static_cast<std::size_t>(index)];
-        BlockStep& step = worker.step;
+        const auto start = WorkClock::Clock::now();
         weights_.refresh(worker.replica.reserve(weights_.size()));
+        committing_.add(index, WorkClock::Clock::now() - start);
         ++worker.replica_version;
+        // A clock is read around one commit of the block, which stands for all of them.
+        const std::size_t timed = begin + worker.replica_version % (end - begin);
         for (std::size_t k = begin; k < end; ++k) {
-          step.example = examples[k];
-          blocks_->propose(worker.replica.data(), worker.replica_version, kind, worker, step);
-          const double slope = step.changes.empty()
-                                   ? 0
-                                   : step.loss_change + weights_.product_async(problem_.data, step.changes);
-          result.gain += take(step, kind, slope, [&](double scale) {
-            weights_.commit_async(problem_.data, step.changes, scale);
-          });
-          result.gap += step.block_gap;
+          worker.step.example = examples[k];
+          blocks_->propose(worker.replica.data(), worker.replica_version, kind, worker, worker.step);
+          const auto proposed = k == timed ? WorkClock::Clock::now() : WorkClock::Clock::time_point{};
+          commit_async(kind, worker, result);
+          if (k == timed) committing_.add(index, WorkClock::Clock::now() - proposed, end - begin);
         }
-      });
+      },
+      &proposing_);
   Result sum;
   for (const Result& r : results) {
     sum.gain += r.gain;
     sum.gap += r.gap;
   }
   return sum;
+}
+
+void BlockAscent::commit_async(Visit kind, BlockWorker& worker, Result& result) {
+  const BlockStep& step = worker.step;
+  const double slope =
+      step.changes.empty() ? 0 : step.loss_change + weights_.product_async(problem_.data, step.changes);
+  result.gain += take(step, kind, slope, [&](double scale) {
+    worker.adds.add(weights_.commit_async(problem_.data, step.changes, scale));
+  });
+  result.gap += step.block_gap;
+}
+
+BlockAscent::Result BlockAscent::visit_delayed(std::span<const std::uint32_t> examples, Visit kind) {
+  BlockWorker& worker = workers_.front();
+  BlockStep& step = worker.step;
+  double* const seen = worker.replica.reserve(weights_.size());
+  std::copy_n(weights_.data(), weights_.size(), seen);  // threads meet between two calls
+  ++worker.replica_version;
+  Result result;
+  for (std::size_t k = 0; k < examples.size(); ++k) {
+    step.example = examples[k];
+    blocks_->propose(seen, worker.replica_version, kind, worker, step);
+    Pending& pending = pending_[k % pending_.size()];
+    if (k >= pending_.size() && !pending.changes.empty()) {
+      add_changes(problem_.data, pending.changes, pending.scale, seen);
+      ++worker.replica_version;
+    }
+    pending.changes.clear();
+    const double slope =
+        step.changes.empty() ? 0 : step.loss_change + weights_.product(problem_.data, step.changes);
+    result.gain += take(step, kind, slope, [&](double scale) {
+      weights_.commit(problem_.data, step.changes, scale);
+      pending.changes = step.changes;
+      pending.scale = scale;
+    });
+    result.gap += step.block_gap;
+  }
+  return result;
 }
 
 // The exact line search and the change; returns the gain in M·D.
@@ -104,6 +158,21 @@ std::uint64_t BlockAscent::oracle_calls() const {
 
 std::uint64_t BlockAscent::bytes() const {
   return blocks_->bytes() + weights_.bytes() + gap_.size() * sizeof(double);
+}
+
+std::optional<WorkSplit> BlockAscent::work() const {
+  if (problem_.delay > 0) return std::nullopt;
+  WorkSplit split;
+  split.oracle_seconds = proposing_.seconds();
+  split.commit_seconds = committing_.seconds();
+  // There commits are part of what the workers do beside each other; their time is an estimate.
+  if (problem_.mode == Mode::async)
+    split.oracle_seconds = std::max(0.0, split.oracle_seconds - split.commit_seconds);
+  AtomicAdds adds;
+  for (const BlockWorker& worker : workers_) adds.add(worker.adds);
+  split.atomic_adds = adds.adds;
+  split.retries = adds.retries;
+  return split;
 }
 
 void BlockAscent::save(ByteWriter& out) const {

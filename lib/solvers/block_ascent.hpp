@@ -7,19 +7,28 @@
 // so that D never falls, and a direction found at stale weights gets a shorter step or none. Asynchronously,
 // every task reads a private copy of w, refreshed by relaxed loads, and adds to w atomically; an example's
 // block belongs to the one task that visits it.
+//
+// Problem::delay = D replays on one thread what staleness costs: visit k proposes against w as of D visits
+// earlier, and its line search and change are of the current w, as asynchronously.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/stream.hpp"
+#include "parallel/work_clock.hpp"
 #include "solvers/dual_blocks.hpp"
 #include "solvers/solver.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
+
+// Asynchronous mode: visits per refresh of a worker's copy of w. W workers in step with each other see w as
+// of W·async_block/2 changes earlier, on average.
+inline constexpr std::size_t async_block = 8;
 
 class BlockAscent {
  public:
@@ -33,11 +42,11 @@ class BlockAscent {
 
   // Room for so many visits with the oracle before the next call; nothing is allocated in between.
   void make_room(std::uint32_t visits);
-  // Most visits that visit() takes at once, each of another example.
-  std::size_t batch() const { return steps_.size(); }
+  // Most visits that visit() takes at once, each of another example: a batch, or as many as may pass between
+  // two looks at the stop flag.
+  std::size_t most_visits() const { return at_once_; }
+  // In the mode of the problem. Asynchronously, sums depend on the timing.
   Result visit(std::span<const std::uint32_t> examples, Visit kind);
-  // Any number of visits, each of another example; sums depend on the timing.
-  Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
 
   DualBlocks& blocks() { return *blocks_; }
   const DualBlocks& blocks() const { return *blocks_; }
@@ -47,21 +56,36 @@ class BlockAscent {
   std::span<const double> gaps() const { return gap_; }
   std::uint64_t oracle_calls() const;
   std::uint64_t bytes() const;
+  std::optional<WorkSplit> work() const;
 
   void save(ByteWriter& out) const;
   void restore(ByteReader& in);
 
  private:
+  // A change of w that visits to come do not see yet.
+  struct Pending {
+    std::vector<CliqueChange> changes;
+    double scale = 0;
+  };
+
+  Result visit_batch(std::span<const std::uint32_t> examples, Visit kind);
+  Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
+  Result visit_delayed(std::span<const std::uint32_t> examples, Visit kind);
+  // The line search and the change of the worker's step.
+  void commit_async(Visit kind, BlockWorker& worker, Result& result);
   template <class Commit>
   double take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes);
 
   Problem problem_;
+  std::size_t at_once_;
   std::unique_ptr<DualBlocks> blocks_;
   WeightStore weights_;
   std::vector<double> gap_;
   std::vector<BlockWorker> workers_;
   std::vector<BlockStep> steps_;
+  std::vector<Pending> pending_;            // a ring of `delay` visits' changes
   std::uint64_t earlier_oracle_calls_ = 0;  // before a resumed run started
+  WorkClock proposing_, committing_;
 };
 
 }  // namespace margrave

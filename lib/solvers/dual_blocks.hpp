@@ -48,7 +48,8 @@ struct BlockWorker {
   Buffer<double> gradient;
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
   std::uint64_t replica_version = 0;
-  BlockStep step;  // asynchronous mode
+  BlockStep step;   // asynchronous mode
+  AtomicAdds adds;  // asynchronous mode
 };
 
 // What a visit of an example does: asks the oracle and steps; asks the oracle and only keeps its vertex;

@@ -157,7 +157,7 @@ class L1CuttingPlane final : public Solver {
     if (const auto better = start_->averaged()) best_.assign(better->begin(), better->end());
     best_primal_ = unknown;
     add_planes(std::get<Labellings>(start_->certificate()->point));
-    master_.add_features(best_);
+    master_.add_features(best_, options_.columns);
     oracle_calls_ = start_->oracle_calls();
     start_.reset();
     solve();

@@ -29,6 +29,18 @@ void for_each_difference(const Dataset& data, const FactorGraph& graph, const Ve
   });
 }
 
+// The `most` places with the largest numbers, largest first.
+std::span<const std::uint64_t> largest(std::vector<std::uint64_t>& places, std::span<const double> numbers,
+                                       std::size_t most) {
+  const std::size_t count = std::min(most, places.size());
+  std::partial_sort(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(count), places.end(),
+                    [&](std::uint64_t a, std::uint64_t b) {
+                      const double x = std::abs(numbers[a]), y = std::abs(numbers[b]);
+                      return x != y ? x > y : a < b;
+                    });
+  return {places.data(), count};
+}
+
 }  // namespace
 
 L1Master::L1Master(const Problem& problem)
@@ -80,9 +92,11 @@ void L1Master::add_feature(std::uint64_t place) {
   columns_fresh_ = false;
 }
 
-void L1Master::add_features(std::span<const double> weights) {
+void L1Master::add_features(std::span<const double> weights, std::size_t most) {
+  std::vector<std::uint64_t> found;
   for (std::uint64_t i = 0; i < weights.size(); ++i)
-    if (weights[i] != 0 && row_of_[i] == absent) add_feature(i);
+    if (weights[i] != 0 && row_of_[i] == absent) found.push_back(i);
+  for (const std::uint64_t place : largest(found, weights, most)) add_feature(place);
 }
 
 // ψ of a vertex at the features of the program.
@@ -191,15 +205,8 @@ bool L1Master::price(std::uint32_t columns) {
   std::vector<std::uint64_t> found;
   for (std::uint64_t i = 0; i < sum_.size(); ++i)
     if (row_of_[i] == absent && std::abs(sum_[i]) > bound() * (1 + violated)) found.push_back(i);
-  if (found.empty()) return false;
-  const std::size_t count = std::min<std::size_t>(columns, found.size());
-  std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count), found.end(),
-                    [&](std::uint64_t a, std::uint64_t b) {
-                      const double x = std::abs(sum_[a]), y = std::abs(sum_[b]);
-                      return x != y ? x > y : a < b;
-                    });
-  for (std::size_t k = 0; k < count; ++k) add_feature(found[k]);
-  return true;
+  for (const std::uint64_t place : largest(found, sum_, columns)) add_feature(place);
+  return !found.empty();
 }
 
 bool L1Master::solve(std::uint32_t columns) {

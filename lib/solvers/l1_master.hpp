@@ -33,8 +33,8 @@ class L1Master final : public DualPoint {
   // A vertex joins, unless it is the truth or there already. Whether it did. One thread per example.
   bool add(std::size_t m, std::span<const Mass> masses);
 
-  // Features that have weight join the program.
-  void add_features(std::span<const double> weights);
+  // The features with the largest weights join the program, `most` of them.
+  void add_features(std::span<const double> weights, std::size_t most);
 
   // Solves the program over all vertices; features join until no row is violated, `columns` at most at a
   // time. False where the simplex method gives up.

@@ -24,8 +24,6 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
-
 BcfwOptions block_options(const NSlackOptions& options) {
   BcfwOptions blocks;
   blocks.calls_per_visit = 1;
@@ -69,6 +67,7 @@ class NSlack final : public Solver {
   std::optional<Certificate> certificate() const override { return ascent_.blocks().certificate(); }
   std::uint64_t oracle_calls() const override { return ascent_.oracle_calls(); }
   std::uint64_t bytes() const override { return ascent_.bytes(); }
+  std::optional<WorkSplit> work() const override { return ascent_.work(); }
 
   void save(ByteWriter& out) const override {
     ascent_.save(out);
@@ -106,11 +105,10 @@ class NSlack final : public Solver {
   }
 
   bool run_pass(EpochControl& control) {
-    const bool async = problem_.mode == Mode::async;
     const Visit kind = pass_ == 0 ? Visit::collect : Visit::cached;
     while (cursor_ < order_.size()) {
-      const auto batch = order_.batch(cursor_, async ? async_visits : ascent_.batch());
-      pass_gap_ += (async ? ascent_.visit_async(batch, kind) : ascent_.visit(batch, kind)).gap;
+      const auto batch = order_.batch(cursor_, ascent_.most_visits());
+      pass_gap_ += ascent_.visit(batch, kind).gap;
       cursor_ += batch.size();
       const double done = static_cast<double>(cursor_) / static_cast<double>(order_.size());
       // Half of a round is the oracle's, for want of a better guess.

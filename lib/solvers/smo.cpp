@@ -33,7 +33,6 @@ namespace {
 
 constexpr double least_mass = 1e-12;  // of a cell that counts
 constexpr double forbidden = -1e30;
-constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
 
 class PairBlocks final : public DualBlocks {
  public:
@@ -159,14 +158,9 @@ class Smo final : public Solver {
       cursor_ = 0;
       order_.permute(Random(problem_.seed, epochs_));
     }
-    const bool async = problem_.mode == Mode::async;
     while (cursor_ < order_.size()) {
-      const auto batch = order_.batch(cursor_, async ? async_visits : ascent_.batch());
-      if (async) {
-        ascent_.visit_async(batch, Visit::oracle);
-      } else {
-        ascent_.visit(batch, Visit::oracle);
-      }
+      const auto batch = order_.batch(cursor_, ascent_.most_visits());
+      ascent_.visit(batch, Visit::oracle);
       cursor_ += batch.size();
       if (!control.proceed(static_cast<double>(cursor_) / static_cast<double>(order_.size()))) return false;
     }
@@ -181,6 +175,7 @@ class Smo final : public Solver {
   std::optional<Certificate> certificate() const override { return ascent_.blocks().certificate(); }
   std::uint64_t oracle_calls() const override { return ascent_.oracle_calls(); }
   std::uint64_t bytes() const override { return ascent_.bytes(); }
+  std::optional<WorkSplit> work() const override { return ascent_.work(); }
 
   void save(ByteWriter& out) const override {
     ascent_.save(out);

@@ -10,6 +10,7 @@
 #include "base/stream.hpp"
 #include "inference/oracle.hpp"
 #include "margrave/model.hpp"
+#include "margrave/report.hpp"
 #include "objective/gap_evaluator.hpp"
 #include "objective/objective.hpp"
 #include "parallel/arena.hpp"
@@ -24,6 +25,7 @@ struct Problem {
   Arena& arena;
   Mode mode = Mode::deterministic;
   std::uint64_t seed = 1;
+  std::uint32_t delay = 0;  // visits until a change of w is seen: staleness replayed (block_ascent.hpp)
 };
 
 // Asked between blocks: is the run to go on?
@@ -76,6 +78,8 @@ class Solver {
 
   virtual std::uint64_t oracle_calls() const = 0;
   virtual std::uint64_t bytes() const = 0;
+  // Where the time since the solver was made went.
+  virtual std::optional<WorkSplit> work() const { return std::nullopt; }
 
   // Everything that the next bit depends on.
   virtual void save(ByteWriter& out) const = 0;

@@ -24,6 +24,13 @@ Shards::Shards(std::uint64_t storage) {
   begin_.push_back(storage);
 }
 
+void add_changes(const Dataset& data, std::span<const CliqueChange> changes, double scale, double* cells) {
+  for (const CliqueChange& c : changes) {
+    for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, scale * c.coefficient,
+                    [&](std::uint64_t cell, double value) { cells[cell] += value; });
+  }
+}
+
 WeightStore::WeightStore(const TemplateSet& templates)
     : templates_(&templates),
       shards_(templates.storage()),
@@ -48,10 +55,7 @@ void WeightStore::commit(Arena& arena, const Dataset& data, std::span<const Cliq
 }
 
 void WeightStore::commit(const Dataset& data, std::span<const CliqueChange> changes, double scale) {
-  for (const CliqueChange& c : changes) {
-    for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, scale * c.coefficient,
-                    [&](std::uint64_t cell, double value) { cells_[cell] += value; });
-  }
+  add_changes(data, changes, scale, cells_.data());
   ++version_;
 }
 
@@ -68,12 +72,16 @@ double WeightStore::product(const Dataset& data, std::span<const CliqueChange> c
   return sum;
 }
 
-void WeightStore::commit_async(const Dataset& data, std::span<const CliqueChange> changes,
-                               double scale) noexcept {
+AtomicAdds WeightStore::commit_async(const Dataset& data, std::span<const CliqueChange> changes,
+                                     double scale) noexcept {
+  AtomicAdds count;
   for (const CliqueChange& c : changes) {
     for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, scale * c.coefficient,
-                    [&](std::uint64_t cell, double value) { add(cell, value); });
+                    [&](std::uint64_t cell, double value) {
+                      count.add({1, add(cell, value)});
+                    });
   }
+  return count;
 }
 
 double WeightStore::product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept {
@@ -85,8 +93,10 @@ double WeightStore::product_async(const Dataset& data, std::span<const CliqueCha
   return sum;
 }
 
-void WeightStore::commit_async(const WeightChange& change, double scale) noexcept {
-  change.for_each([&](std::uint64_t cell, double value) { add(cell, scale * value); });
+AtomicAdds WeightStore::commit_async(const WeightChange& change, double scale) noexcept {
+  AtomicAdds count;
+  change.for_each([&](std::uint64_t cell, double value) { count.add({1, add(cell, scale * value)}); });
+  return count;
 }
 
 double WeightStore::product_async(const WeightChange& change) const noexcept {

@@ -30,6 +30,20 @@ struct CliqueChange {
   double coefficient;
 };
 
+// What asynchronous additions to single cells cost: how many there were, and how many attempts another thread
+// was in the way of.
+struct AtomicAdds {
+  std::uint64_t adds = 0;
+  std::uint64_t retries = 0;
+  void add(const AtomicAdds& other) {
+    adds += other.adds;
+    retries += other.retries;
+  }
+};
+
+// cells += scale · Σ changes, in order.
+void add_changes(const Dataset& data, std::span<const CliqueChange> changes, double scale, double* cells);
+
 // Runs of storage cells; their number depends on the weights alone, never on the threads.
 class Shards {
  public:
@@ -70,9 +84,13 @@ class WeightStore {
   double product(const Dataset& data, std::span<const CliqueChange> changes) const;
   double product(const WeightChange& change) const { return change.product(cells_.data()); }
 
-  // Asynchronous mode.
-  void add(std::uint64_t cell, double value) noexcept {
-    std::atomic_ref<double>(cells_[cell]).fetch_add(value, std::memory_order_relaxed);
+  // Asynchronous mode. Returns the number of failed attempts.
+  std::uint64_t add(std::uint64_t cell, double value) noexcept {
+    const std::atomic_ref<double> target(cells_[cell]);
+    double seen = target.load(std::memory_order_relaxed);
+    std::uint64_t failed = 0;
+    while (!target.compare_exchange_weak(seen, seen + value, std::memory_order_relaxed)) ++failed;
+    return failed;
   }
   double load(std::uint64_t cell) const noexcept {
     // atomic_ref needs a mutable object; the load does not change it.
@@ -82,9 +100,9 @@ class WeightStore {
   void refresh(double* local) const noexcept {
     for (std::uint64_t i = 0; i < size_; ++i) local[i] = load(i);
   }
-  void commit_async(const Dataset& data, std::span<const CliqueChange> changes, double scale) noexcept;
+  AtomicAdds commit_async(const Dataset& data, std::span<const CliqueChange> changes, double scale) noexcept;
   double product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept;
-  void commit_async(const WeightChange& change, double scale) noexcept;
+  AtomicAdds commit_async(const WeightChange& change, double scale) noexcept;
   double product_async(const WeightChange& change) const noexcept;
 
  private:

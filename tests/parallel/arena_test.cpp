@@ -15,6 +15,7 @@
 
 #include "base/compensated.hpp"
 #include "base/random.hpp"
+#include "parallel/work_clock.hpp"
 
 namespace margrave::test {
 namespace {
@@ -111,6 +112,23 @@ TEST(Arena, AnExceptionFromABlockReachesTheCallerAndTheArenaStaysUsable) {
     std::atomic<int> count = 0;
     arena.for_each_block(100, 1, [&](std::size_t, std::size_t, int) { ++count; });
     EXPECT_EQ(count, 100);
+  }
+}
+
+TEST(Arena, TheClockHasTheTimeSpentInBodies) {
+  for (const int threads : {1, 3}) {
+    Arena arena(threads);
+    WorkClock clock(threads);
+    const auto start = std::chrono::steady_clock::now();
+    arena.for_each_block(
+        6, 1,
+        [](std::size_t, std::size_t, int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); },
+        &clock);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    EXPECT_GE(clock.seconds(), 6 * 0.002);
+    EXPECT_LE(clock.seconds(), threads * elapsed.count());
+    clock.add(0, std::chrono::seconds(1), 3);
+    EXPECT_GE(clock.seconds(), 3);
   }
 }
 

@@ -57,6 +57,8 @@ TEST(PlotAxis, TicksOfLinearAxesAreRoundNumbers) {
 
 TEST(PlotAxis, TicksOfLogarithmicAxes) {
   EXPECT_EQ(labels(axis_of(true, {1, 8})), (std::vector<std::string>{"1", "2", "5", "10"}));
+  EXPECT_EQ(labels(axis_of(true, {0.57, 2})), (std::vector<std::string>{"0.5", "1", "2"}));
+  EXPECT_EQ(labels(axis_of(true, {3, 4})), (std::vector<std::string>{"2", "5"}));
   EXPECT_EQ(labels(axis_of(true, {2e-7, 1})),
             (std::vector<std::string>{"1e-7", "1e-6", "0.00001", "0.0001", "0.001", "0.01", "0.1", "1"}));
   const auto many = labels(axis_of(true, {1e-30, 1e30}));

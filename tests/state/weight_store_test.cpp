@@ -238,6 +238,15 @@ TEST(WeightStoreAsync, CommitsBesideReadersLoseNothing) {
   std::vector<long double> wanted(store.size(), 0.0L);
   for (const auto& c : changes) add_by_definition(data, c, 3.0 * rounds, wanted);
   for (std::uint64_t i = 0; i < store.size(); ++i) EXPECT_EQ(store.load(i), static_cast<double>(wanted[i]));
+  // Alone, nothing is in the way, and every cell that a change touches is counted.
+  const AtomicAdds alone = store.commit_async(data, changes, 1);
+  EXPECT_EQ(alone.retries, 0U);
+  std::uint64_t touched = 0;
+  for (const auto& c : changes)
+    for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, 1.0,
+                    [&](std::uint64_t, double) { ++touched; });
+  EXPECT_GT(touched, 0U);
+  EXPECT_EQ(alone.adds, touched);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ class Usage : public Workshop {
   }
 };
 
-constexpr const char* verbs[] = {"train", "predict", "eval",    "certify",
-                                 "dump",  "check",   "convert", "generate"};
+constexpr const char* verbs[] = {"train", "predict", "eval",    "certify", "dump",
+                                 "check", "scale",   "convert", "generate"};
 
 TEST_F(Usage, BareCommandPrintsHelpOnStdout) {
   for (const std::vector<std::string>& arguments :
