@@ -521,7 +521,9 @@ struct L1EmOptions : AdaptiveOptions {
         fields_of<S>(),
         std::tuple{
             Field<S, double>{"prune-below", &S::prune_below,
-                             "weights below this part of the mean |w| become zero for good", 0, 1},
+                             "weights below this part of the mean |w| become zero, and their features are "
+                             "left out until the dual point asks for them",
+                             0, 1},
             Field<S, double>{"adaptive-lambda", &S::adaptive_lambda,
                              "λ of the adaptive form (paper 003, P2) beside --C, whose penalty is "
                              "adaptive-lambda·|w|₁²/(K·C·M), K the number of weights; reports the C that "

@@ -7,7 +7,8 @@
 //   1. min over γ of λ/4·|γ|² + R(√τ ∘ γ): the l2 problem with λ/2 for λ on features scaled by √τ_k, by any
 //      solver of it, from the dual point of the round before (003, Step 1 and (5))
 //   2. w = √τ ∘ γ; τ = that of w (003, Step 2, (4) and (6))
-// Ω + R falls in every round, up to what 1 leaves undone. The first round has τ = 1: the data as they are.
+// Ω + R never rises by such rounds, but for what 1 leaves undone. The first round has τ = 1: the data as they
+// are.
 //
 // 1 ends when its relative gap is `inner_accuracy` of that of the whole problem after the round before (of 1
 // in the first round), or after `inner_epochs` epochs, all of which solvers without a dual point take.
@@ -20,7 +21,9 @@
 //
 // Departs from the paper: log τ_k makes a step that is p_k times that of 2. p_k = 1 at first; it grows while
 // the steps of feature k keep their sign and shrinks towards 1 where they do not (Riedmiller, Braun 1993).
-// Weights of features that fade or grow by a few percent a round get where they go in a few rounds.
+// Weights of features that fade or grow by a few percent a round get where they go in a few rounds. The price
+// is that P may rise a little: the best weights of all rounds are kept (averaged()), and those of a round
+// that is much worse are not gone on with.
 //
 // Cost of a round: scaling the inputs, the epochs of the solver and an evaluation each. Memory: the scaled
 // inputs, one vector for each weight row; the masses of the mean point. Parallel, and deterministic, as the
