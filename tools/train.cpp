@@ -148,6 +148,10 @@ class Train {
     if (last.soft_primal)
       verb_.say("  {:<15} {:.4g}   of {:.10g}; marginals disagree by {:.2g} (|Aμ|²/M)\n", "soft gap",
                 *last.soft_primal - *last.soft_dual, *last.soft_primal, *last.violation);
+    if (report.matching_lambda)
+      verb_.say("  {:<15} the solution is that of λ/2·|w|₁ with --lambda {:.6g}, that is --C {:.6g}\n",
+                "matches", *report.matching_lambda,
+                1 / (*report.matching_lambda * static_cast<double>(train_losses.examples)));
     print_losses("training error", train_losses);
     if (test_losses) print_losses("held-out error", *test_losses);
     verb_.say("  {:<15} {} load, {} train, {} evaluate, on {} thread{}\n", "time",

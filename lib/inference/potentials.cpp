@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "model/clique_scores.hpp"
+#include "model/sparse_rows.hpp"
 
 namespace margrave {
 
@@ -65,7 +66,8 @@ void Potentials::layout(const Dataset& data, const FactorGraph& graph, bool shar
   tables_.reserve(table_cells_);
 }
 
-void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w) {
+void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w,
+                            const SparseRows* sparse) {
   const Topology& top = graph.topology();
   const std::size_t n = top.variables();
   for (std::size_t i = 0; i < n;) {
@@ -73,7 +75,11 @@ void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const
     const Template& t = data.templates()[number];
     double* row = node(i);
     const InputView x = data.input(graph.input_of(i));
-    if (x.kind == InputKind::dense && rows_are_states(t)) {
+    if (sparse != nullptr && sparse->has(number) && x.kind != InputKind::per_state) {
+      sparse->row_scores(number, padded(t.rows), x, rows_.data());
+      for (std::size_t y = 0; y < t.states[0]; ++y) row[y] = t.row_of[y] < 0 ? 0.0 : rows_[t.row_of[y]];
+      ++i;
+    } else if (x.kind == InputKind::dense && rows_are_states(t)) {
       // A run of dense nodes of one template is a matrix product.
       inputs_.clear();
       std::size_t end = i;
@@ -100,11 +106,12 @@ void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const
     std::fill(node(i) + top.states[i], node(i) + padded(top.states[i]), minus_infinity);
 }
 
-void Potentials::fill(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version) {
+void Potentials::fill(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version,
+                      const SparseRows* sparse) {
   const Topology& top = graph.topology();
   const std::size_t n = top.variables();
   layout(data, graph, true);
-  fill_nodes(data, graph, w);
+  fill_nodes(data, graph, w, sparse);
   std::size_t done = 0;  // tables lie in the order of the factors that fill them
   for (std::size_t c = 0; c < top.factors(); ++c) {
     if (table_begin_[c] < done) continue;

@@ -10,6 +10,8 @@
 
 namespace margrave {
 
+class SparseRows;
+
 // Names the contents of a table: equal keys with a version other than 0 promise equal scores.
 struct TableKey {
   std::uint64_t version = 0, data = 0;
@@ -23,8 +25,10 @@ struct TableKey {
 class Potentials {
  public:
   // Scores of example m at w. `version` names the weight vector: equal non-zero versions promise equal
-  // weights (so that shared tables are kept); 0 promises nothing.
-  void fill(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version = 0);
+  // weights (so that shared tables are kept); 0 promises nothing. `sparse` has those weights of variables
+  // that are not zero.
+  void fill(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version = 0,
+            const SparseRows* sparse = nullptr);
   // Sets scores by hand (tests, temperatures): shapes as for
   // `graph`, all zero, and a table of its own for every factor.
   void reset(const Dataset& data, const FactorGraph& graph);
@@ -64,7 +68,7 @@ class Potentials {
 
  private:
   void layout(const Dataset& data, const FactorGraph& graph, bool share);
-  void fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w);
+  void fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w, const SparseRows* sparse);
   Buffer<double> nodes_, tables_, rows_;
   std::vector<std::size_t> node_begin_, table_begin_;
   std::vector<const float*> inputs_;

@@ -31,6 +31,7 @@ struct L1TableOptions {
 // One row pair of Table 1.
 struct SparsityRow {
   std::string solver, parameter;  // what the grid's numbers are
+  std::string note;               // how it differs from the paper's
   std::vector<double> grid;
   std::vector<double> constant;  // the option's value at each
   std::vector<std::uint64_t> irrelevant, total;

@@ -19,12 +19,6 @@ const ErrorCurve* find(const L1Table& table, std::string_view model) {
   return found == table.errors.end() ? nullptr : &*found;
 }
 
-const SparsityRow* find_row(const L1Table& table, std::string_view solver) {
-  const auto found = std::find_if(table.sparsity.begin(), table.sparsity.end(),
-                                  [&](const SparsityRow& row) { return row.solver == solver; });
-  return found == table.sparsity.end() ? nullptr : &*found;
-}
-
 struct Claim {
   std::string text;
   bool holds;
@@ -49,10 +43,10 @@ Claim recovers(const SparsityRow& row, bool expected) {
       error = row.error[p];
     }
   const bool gone = least <= 14;  // a tenth of them
-  return {
-      fmt::format("{} {} the pattern: {} irrelevant weights left at its sparsest, test error {:.3f} there",
-                  row.solver, expected ? "recovers" : "does not recover", least, error),
-      gone == expected};
+  return {fmt::format(
+              "{} ({}) {} the pattern: {} irrelevant weights left at its sparsest, test error {:.3f} there",
+              row.solver, row.note, expected ? "recovers" : "does not recover", least, error),
+          gone == expected};
 }
 
 std::vector<Claim> claims(const L1Table& table) {
@@ -67,9 +61,7 @@ std::vector<Claim> claims(const L1Table& table) {
       all.push_back({text, always});
     }
   }
-  if (const auto* row = find_row(table, "l1-em")) all.push_back(recovers(*row, true));
-  if (const auto* row = find_row(table, "l1-cutting-plane")) all.push_back(recovers(*row, true));
-  if (const auto* row = find_row(table, "l1-subgradient")) all.push_back(recovers(*row, false));
+  for (const SparsityRow& row : table.sparsity) all.push_back(recovers(row, row.solver != "l1-subgradient"));
   return all;
 }
 
@@ -87,7 +79,8 @@ std::string l1_table_text(const L1Table& table) {
       "Table 1: non-zero average weights on the first set, 10 folds (200 state features, 140 of them on "
       "irrelevant inputs)\n";
   for (const SparsityRow& row : table.sparsity) {
-    text += fmt::format("  {:<17} {:<12} {}\n", row.solver, row.parameter, numbers(row.grid, "{:>7.3g}"));
+    text += fmt::format("  {:<17} {:<12} {}   {}\n", row.solver, row.parameter, numbers(row.grid, "{:>7.3g}"),
+                        row.note);
     text += fmt::format("  {:<17} {:<12} {}\n", "", "irrelevant", numbers(row.irrelevant, "{:>7}"));
     text += fmt::format("  {:<17} {:<12} {}\n", "", "(paper)", numbers(row.paper_irrelevant, "{:>7}"));
     text += fmt::format("  {:<17} {:<12} {}\n", "", "total", numbers(row.total, "{:>7}"));
@@ -128,6 +121,7 @@ std::string l1_table_json(const L1Table& table) {
   for (const SparsityRow& row : table.sparsity)
     json["sparsity"].push_back({{"solver", row.solver},
                                 {"parameter", row.parameter},
+                                {"note", row.note},
                                 {"grid", row.grid},
                                 {"constant", row.constant},
                                 {"irrelevant", row.irrelevant},
@@ -168,7 +162,7 @@ std::string l1_table_svg(const L1Table& table) {
   }
   if (!errors.series.empty()) panels.push_back(std::move(errors));
   for (const SparsityRow& row : table.sparsity) {
-    LinePlot plot{.title = row.solver + ": average weights that are not zero (003, Table 1)",
+    LinePlot plot{.title = row.solver + ": average weights that are not zero (003, Table 1); " + row.note,
                   .x_label = row.parameter,
                   .y_label = "weights"};
     const auto add = [&](const char* name, const std::vector<std::uint64_t>& counts) {

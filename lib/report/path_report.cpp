@@ -39,12 +39,6 @@ std::string path_table_line(const PathPoint& point) {
       name(report.status));
 }
 
-std::string path_table(const PathResult& path) {
-  std::string table = path_table_head();
-  for (const PathPoint& point : path.points) table += path_table_line(point);
-  return table;
-}
-
 std::string path_json(const PathResult& path) {
   Json json;
   json["points"] = Json::array();

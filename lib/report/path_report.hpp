@@ -7,8 +7,7 @@
 
 namespace margrave {
 
-// One line per point, with a head; the best point is marked.
-std::string path_table(const PathResult& path);
+// One line per point.
 std::string path_table_head();
 std::string path_table_line(const PathPoint& point);
 std::string path_json(const PathResult& path);

@@ -9,6 +9,7 @@
 #include "inference/potentials.hpp"
 #include "inference/relaxed.hpp"
 #include "margrave/error.hpp"
+#include "model/sparse_rows.hpp"
 #include "parallel/arena.hpp"
 #include "report/restrictions.hpp"
 #include "state/kernel_scorer.hpp"
@@ -25,20 +26,23 @@ struct Worker {
   KernelScorer::Scratch kernel;
 };
 
-// Scores of any example of the data: of weights, of kernels where the model has them.
+// Scores of any example of the data: of weights, of those that are not zero where they are few, of kernels
+// where the model has them.
 class Scorer {
  public:
-  Scorer(const Model& model, const Dataset& data) : model_(model), data_(data) {
+  Scorer(const Model& model, const Dataset& data)
+      : model_(model), data_(data), sparse_(model.templates, model.weights) {
     if (model.kernel) kernel_ = std::make_unique<KernelScorer>(model.templates, *model.kernel);
   }
   void fill(const FactorGraph& graph, Potentials& potentials, KernelScorer::Scratch& scratch) const {
-    potentials.fill(data_, graph, model_.weights.data(), 1);
+    potentials.fill(data_, graph, model_.weights.data(), 1, sparse_.empty() ? nullptr : &sparse_);
     if (kernel_) kernel_->fill_nodes(data_, graph, potentials, scratch);
   }
 
  private:
   const Model& model_;
   const Dataset& data_;
+  SparseRows sparse_;
   std::unique_ptr<KernelScorer> kernel_;
 };
 

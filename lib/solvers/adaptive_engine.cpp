@@ -35,6 +35,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "margrave/error.hpp"
@@ -148,6 +149,12 @@ class AdaptiveEngine final : public Solver {
     auto certificate = round_->solver->certificate();
     if (certificate) certificate->fingerprint = problem_.data.fingerprint();
     return certificate;
+  }
+  // Of the last round, whatever point is shown.
+  std::optional<Labellings> labellings() const override {
+    const auto certificate = round_->solver->certificate();
+    const auto* point = certificate ? std::get_if<Labellings>(&certificate->point) : nullptr;
+    return point != nullptr ? std::optional(*point) : std::nullopt;
   }
   std::uint64_t oracle_calls() const override {
     return earlier_calls_ + round_->oracle_calls() + evaluator_.oracle_calls();

@@ -156,7 +156,7 @@ class L1CuttingPlane final : public Solver {
     best_.assign(start_->weights().begin(), start_->weights().end());
     if (const auto better = start_->averaged()) best_.assign(better->begin(), better->end());
     best_primal_ = unknown;
-    add_planes(std::get<Labellings>(start_->certificate()->point));
+    if (const auto point = start_->labellings()) add_planes(*point);
     master_.add_features(best_, options_.columns);
     oracle_calls_ = start_->oracle_calls();
     start_.reset();

@@ -76,6 +76,9 @@ class Solver {
   // The dual point as a model keeps it: labellings, or marginals of cliques.
   virtual std::optional<Certificate> certificate() const { return std::nullopt; }
 
+  // The labellings its point is made of, where it keeps some and the oracle is exact: a start for others.
+  virtual std::optional<Labellings> labellings() const { return std::nullopt; }
+
   virtual std::uint64_t oracle_calls() const = 0;
   virtual std::uint64_t bytes() const = 0;
   // Where the time since the solver was made went.

@@ -104,9 +104,9 @@ TEST(Certify, RefusesOtherDataAndBrokenCertificates) {
   model.loss = Loss::log;
   EXPECT_THROW(certify(model, data), UsageError);
   model.loss = Loss::hinge;
-  model.regularizer = Regularizer::l1;
-  EXPECT_THROW(certify(model, data), InputError);
-  model.regularizer = Regularizer::l2;
+  model.sharpness = 10;
+  EXPECT_THROW(certify(model, data), InputError) << "a Laplace penalty beside l2";
+  model.sharpness = 0;
   model.certificate.reset();
   const CertifiedBounds bounds = certify(model, data);
   EXPECT_FALSE(bounds.dual.has_value());

@@ -62,7 +62,7 @@ void change(Bytes& bytes, Random& random) {
 // A copy of a file with one or two sections changed, and new checksums.
 void change_file(const std::string& from, const std::string& to, FileKind kind,
                  std::span<const std::string_view> names, Random& random) {
-  const std::uint32_t version = kind == FileKind::dataset ? 1 : 3;
+  const std::uint32_t version = kind == FileKind::dataset ? 1 : 4;
   const auto file = SectionFile::open(from, kind, version);
   std::vector<std::pair<std::string, Bytes>> sections;
   for (const std::string_view name : names)
@@ -253,6 +253,19 @@ TEST(HostileFiles, CheckpointsOfSmoothSolversAreRefusedOrContinued) {
   }
 }
 
+TEST(HostileFiles, CheckpointsUnderSparsePenaltiesAreRefusedOrContinued) {
+  const Dataset data = chains();
+  for (const SolverOptions& solver : std::vector<SolverOptions>{
+           L1CuttingPlaneOptions{.start_rounds = 0}, L1CuttingPlaneOptions{}, L1SubgradientOptions{},
+           L1SubgradientOptions{.radius = 1}, L1EmOptions{}, LaplaceM3nOptions{}}) {
+    SCOPED_TRACE(solver.index());
+    TrainOptions options = short_run();
+    options.regularizer = Regularizer::l1;
+    options.solver = solver;
+    expect_checkpoints_are_refused_or_continued(data, options, 120);
+  }
+}
+
 // Fractional vertices.
 TEST(HostileFiles, CheckpointsOverARelaxationAreRefusedOrContinued) {
   const Dataset data =
@@ -269,8 +282,8 @@ TEST(HostileFiles, CheckpointsOverARelaxationAreRefusedOrContinued) {
 // `from` with another section "best".
 void add_best(const std::string& from, const std::string& to, std::span<const double> weights, double primal,
               double dual) {
-  const auto file = SectionFile::open(from, FileKind::checkpoint, 3);
-  SectionWriter writer(FileKind::checkpoint, 3);
+  const auto file = SectionFile::open(from, FileKind::checkpoint, 4);
+  SectionWriter writer(FileKind::checkpoint, 4);
   for (const std::string name : {"data", "options", "solver", "run", "state"})
     writer.add(name, file->section(name));
   ByteWriter best;
@@ -353,8 +366,8 @@ TEST(HostileFiles, WeightsThatBelongToNoTemplateAreRefused) {
   EXPECT_TRUE(refused([&] { train(data, options); }));
   weights[first.rows] = 0;
   const auto with_state = [&](std::size_t cell) {
-    const auto file = SectionFile::open(folder.file("good"), FileKind::checkpoint, 3);
-    SectionWriter writer(FileKind::checkpoint, 3);
+    const auto file = SectionFile::open(folder.file("good"), FileKind::checkpoint, 4);
+    SectionWriter writer(FileKind::checkpoint, 4);
     const auto state = file->section("state");
     Bytes bytes(state.begin(), state.end());
     constexpr double one = 1;

@@ -89,6 +89,7 @@ void expect_equal(const Model& a, const Model& b) {
   EXPECT_EQ(a.entropy, b.entropy);
   EXPECT_EQ(a.hamming, b.hamming);
   EXPECT_EQ(a.regularizer, b.regularizer);
+  EXPECT_EQ(a.sharpness, b.sharpness);
   EXPECT_EQ(a.provenance, b.provenance);
   ASSERT_EQ(a.certificate.has_value(), b.certificate.has_value());
   if (!a.certificate) return;
@@ -118,6 +119,7 @@ TEST(ModelFile, KeepsEveryPartOfRandomModels) {
     if (seed % 3 == 2) model.certificate = random_marginals(seed);
     if (seed % 2 == 0) model.entropy = Entropy::otrw;
     if (seed % 3 == 0) model.regularizer = Regularizer::l1;
+    if (seed % 6 == 0) model.sharpness = 7;
     save_model(model, directory.file("m"));
     expect_equal(load_model(directory.file("m")), model);
   }
@@ -190,7 +192,7 @@ TEST(ModelFile, RefusesForeignAndMissingFiles) {
   EXPECT_THROW(load_model(directory.file("dataset")), InputError);
   SectionWriter(FileKind::model, 99).write(directory.file("newer"));
   EXPECT_THROW(load_model(directory.file("newer")), InputError);
-  SectionWriter(FileKind::model, 3).write(directory.file("nothing inside"));
+  SectionWriter(FileKind::model, 4).write(directory.file("nothing inside"));
   EXPECT_THROW(load_model(directory.file("nothing inside")), InputError);
 }
 
@@ -216,20 +218,22 @@ TEST(ModelFile, RefusesEveryTruncationAndEveryChangedByte) {
   }
 }
 
-// The last two bytes of the settings are the entropy, since version 2, and the regularizer, since version 3.
+// The settings end with the entropy, since version 2, the regularizer, since version 3, a byte each, and the
+// sharpness, a number, since version 4.
 TEST(ModelFile, OfOlderVersionsAreStillRead) {
   const ScratchFolder directory;
   Model model = random_model(6);
   model.certificate = random_certificate(6, 3);
   model.entropy = Entropy::gini;
   save_model(model, directory.file("m"));
-  const auto file = SectionFile::open(directory.file("m"), FileKind::model, 3);
-  for (const std::uint32_t version : {1U, 2U}) {
+  const auto file = SectionFile::open(directory.file("m"), FileKind::model, 4);
+  for (const std::uint32_t version : {1U, 2U, 3U}) {
     SectionWriter writer(FileKind::model, version);
     for (const auto name : names)
       if (const auto bytes = file->find(name))
-        writer.add(std::string(name),
-                   name == "settings" ? bytes->first(bytes->size() - (3 - version)) : *bytes);
+        writer.add(std::string(name), name == "settings"
+                                          ? bytes->first(bytes->size() - sizeof(double) - (3 - version))
+                                          : *bytes);
     writer.write(directory.file("old"));
     expect_equal(load_model(directory.file("old")), model);
   }
@@ -247,7 +251,7 @@ TEST(ModelFile, SurvivesAnyContentBehindValidChecksums) {
       model.certificate = seed % 400 < 200 ? random_certificate(seed, 2) : random_marginals(seed);
       save_model(model, directory.file("m"));
     }
-    const auto file = SectionFile::open(directory.file("m"), FileKind::model, 3);
+    const auto file = SectionFile::open(directory.file("m"), FileKind::model, 4);
     std::vector<std::pair<std::string, std::vector<std::byte>>> sections;
     for (const auto name : names)
       if (const auto bytes = file->find(name))
@@ -263,7 +267,7 @@ TEST(ModelFile, SurvivesAnyContentBehindValidChecksums) {
                   : kind == 2 ? std::byte{0x7f}
                               : static_cast<std::byte>(random.below(256));
     }
-    SectionWriter writer(FileKind::model, 3);
+    SectionWriter writer(FileKind::model, 4);
     for (const auto& [name, content] : sections) writer.add(name, content);
     writer.write(directory.file("bad"));
     try {
