@@ -42,10 +42,13 @@ BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, 
   Result result;
   for (std::size_t k = 0; k < examples.size(); ++k) {
     const BlockStep& step = steps_[k];
-    const double slope =
-        step.changes.empty() ? 0 : step.loss_change + weights_.product(problem_.data, step.changes);
-    result.gain +=
-        take(step, kind, slope, [&](double scale) { weights_.commit(problem_.data, step.changes, scale); });
+    const double slope = step.still() ? 0
+                                      : step.loss_change + weights_.product(problem_.data, step.changes) +
+                                            weights_.product(problem_.data, step.deviations);
+    result.gain += take(step, kind, slope, [&](double scale) {
+      weights_.commit(problem_.data, step.changes, scale);
+      weights_.commit(problem_.data, step.deviations, scale);
+    });
     result.gap += step.block_gap;
   }
   return result;
@@ -63,11 +66,13 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
         for (std::size_t k = begin; k < end; ++k) {
           step.example = examples[k];
           blocks_->propose(worker.replica.data(), worker.replica_version, kind, worker, step);
-          const double slope = step.changes.empty()
+          const double slope = step.still()
                                    ? 0
-                                   : step.loss_change + weights_.product_async(problem_.data, step.changes);
+                                   : step.loss_change + weights_.product_async(problem_.data, step.changes) +
+                                         weights_.product_async(problem_.data, step.deviations);
           result.gain += take(step, kind, slope, [&](double scale) {
             weights_.commit_async(problem_.data, step.changes, scale);
+            weights_.commit_async(problem_.data, step.deviations, scale);
           });
           result.gap += step.block_gap;
         }

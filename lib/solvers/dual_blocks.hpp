@@ -25,15 +25,18 @@ struct BlockStep {
   double loss_change = 0;  // <μ' − μ, Δ>
   double curvature = 0;    // |ψ(μ') − ψ(μ)|²
   double block_gap = 0;  // bound of <μ', θ> − <μ, θ> over all μ', or over what is cached on cached visits
-  std::vector<CliqueChange> changes;  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ))
-  std::vector<double> target;         // weights of the labellings at μ'
-  std::vector<double> before;         // the same before the last steps
-  std::vector<double> difference;     // of the weights of the moved labellings, summing to nothing
-  std::vector<LocalChange> local;     // scratch for `changes`
-  std::vector<std::uint32_t> moved;   // scratch: the vertices whose weights change
-  std::vector<std::size_t> cursor;    // scratch: places in fractional vertices
-  std::uint64_t oracle_calls = 0;     // counts up
-  std::vector<Mass> vertex;           // the target, where it is one
+  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ)), as changes of joint states or as deviations from the truth
+  std::vector<CliqueChange> changes;
+  std::vector<DeviationChange> deviations;
+  std::vector<double> target;        // weights of the labellings at μ'
+  std::vector<double> before;        // the same before the last steps
+  std::vector<double> difference;    // of the weights of the moved labellings, summing to nothing
+  std::vector<LocalChange> local;    // scratch for `changes`
+  std::vector<std::uint32_t> moved;  // scratch: the vertices whose weights change
+  std::vector<double> coefficient;   // scratch: of the block's deviations
+  std::uint64_t oracle_calls = 0;    // counts up
+  std::vector<Mass> vertex;          // the target, where it is one
+  bool still() const { return changes.empty() && deviations.empty(); }
 };
 
 // A worker's memory.
@@ -46,6 +49,7 @@ struct BlockWorker {
   std::vector<Mass> masses, fractional;
   std::vector<std::uint32_t> labels;
   Buffer<double> gradient;
+  Buffer<double> deviation_scores;
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
   std::uint64_t replica_version = 0;
   BlockStep step;  // asynchronous mode

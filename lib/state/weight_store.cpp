@@ -55,6 +55,19 @@ void WeightStore::commit(const Dataset& data, std::span<const CliqueChange> chan
   ++version_;
 }
 
+void WeightStore::commit(const Dataset& data, std::span<const DeviationChange> changes, double scale) {
+  for (const DeviationChange& c : changes)
+    add_deviation(data, c.deviation, scale * c.coefficient, cells_.data());
+  ++version_;
+}
+
+double WeightStore::product(const Dataset& data, std::span<const DeviationChange> changes) const {
+  double sum = 0;
+  for (const DeviationChange& c : changes)
+    sum += c.coefficient * deviation_score(data, c.deviation, cells_.data());
+  return sum;
+}
+
 void WeightStore::commit(const WeightChange& change, double scale) {
   change.add_to(cells_.data(), scale);
   ++version_;
@@ -82,6 +95,22 @@ double WeightStore::product_async(const Dataset& data, std::span<const CliqueCha
     for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, c.coefficient,
                     [&](std::uint64_t cell, double value) { sum += value * load(cell); });
   }
+  return sum;
+}
+
+void WeightStore::commit_async(const Dataset& data, std::span<const DeviationChange> changes,
+                               double scale) noexcept {
+  for (const DeviationChange& c : changes)
+    for_each_weight(data, c.deviation, scale * c.coefficient,
+                    [&](std::uint64_t cell, double value) { add(cell, value); });
+}
+
+double WeightStore::product_async(const Dataset& data,
+                                  std::span<const DeviationChange> changes) const noexcept {
+  double sum = 0;
+  for (const DeviationChange& c : changes)
+    for_each_weight(data, c.deviation, c.coefficient,
+                    [&](std::uint64_t cell, double value) { sum += value * load(cell); });
   return sum;
 }
 

@@ -17,6 +17,7 @@
 #include "base/buffer.hpp"
 #include "margrave/dataset.hpp"
 #include "model/clique_scores.hpp"
+#include "model/deviation.hpp"
 #include "parallel/arena.hpp"
 #include "state/weight_change.hpp"
 
@@ -27,6 +28,12 @@ struct CliqueChange {
   std::uint32_t template_index;
   std::uint32_t input;
   std::uint32_t joint;
+  double coefficient;
+};
+
+// coefficient · (φ_α(y) − φ_α(y*))
+struct DeviationChange {
+  Deviation deviation;
   double coefficient;
 };
 
@@ -65,9 +72,11 @@ class WeightStore {
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes, double scale);
   // The same from one thread: a single small change set between exact line searches.
   void commit(const Dataset& data, std::span<const CliqueChange> changes, double scale);
+  void commit(const Dataset& data, std::span<const DeviationChange> changes, double scale);
   void commit(const WeightChange& change, double scale);
   // <w, Σ changes>
   double product(const Dataset& data, std::span<const CliqueChange> changes) const;
+  double product(const Dataset& data, std::span<const DeviationChange> changes) const;
   double product(const WeightChange& change) const { return change.product(cells_.data()); }
 
   // Asynchronous mode.
@@ -84,6 +93,8 @@ class WeightStore {
   }
   void commit_async(const Dataset& data, std::span<const CliqueChange> changes, double scale) noexcept;
   double product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept;
+  void commit_async(const Dataset& data, std::span<const DeviationChange> changes, double scale) noexcept;
+  double product_async(const Dataset& data, std::span<const DeviationChange> changes) const noexcept;
   void commit_async(const WeightChange& change, double scale) noexcept;
   double product_async(const WeightChange& change) const noexcept;
 
