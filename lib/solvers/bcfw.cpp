@@ -38,8 +38,9 @@ namespace {
 constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 // Every so many epochs a pass visits all examples and refreshes the block gaps; the others sample by them.
 constexpr std::uint64_t full_pass_every = 5;
-constexpr double least_gain = 1e-3;         // of the epoch's gain so far: less is not worth a cached pass
-constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
+constexpr std::uint32_t whole_cache_every = 5;  // cached passes
+constexpr double least_gain = 1e-3;             // of the epoch's gain so far: less is not worth a cached pass
+constexpr std::size_t async_visits = 4096;      // between two looks at the stop flag
 
 class Bcfw final : public Solver {
  public:
@@ -67,6 +68,11 @@ class Bcfw final : public Solver {
     }
     for (;;) {
       if (!run_pass(control)) return false;
+      if (pass_ == 0) {
+        ascent_.start_passes();
+      } else {
+        pass_gain_ += ascent_.follow_pass();
+      }
       epoch_gain_ += pass_gain_;
       if (!worth_another_pass()) break;
       begin_pass(pass_ + 1);
@@ -115,7 +121,11 @@ class Bcfw final : public Solver {
   void warm_start(ByteReader& in) override { ascent_.blocks().restore(in); }
 
  private:
-  Visit kind() const { return pass_ == 0 ? Visit::oracle : Visit::cached; }
+  // Labellings without weight rarely gain any: most passes leave them out, as shrinking does (Joachims 1999).
+  Visit kind() const {
+    if (pass_ == 0) return Visit::oracle;
+    return pass_ % whole_cache_every == 1 ? Visit::cached : Visit::support;
+  }
 
   void begin_pass(std::uint32_t pass) {
     pass_ = pass;
@@ -124,8 +134,10 @@ class Bcfw final : public Solver {
     Random random(problem_.seed, epochs_, pass);
     if (options_.gap_sampling && pass == 0 && epochs_ % full_pass_every != 0) {
       order_.sample(random, ascent_.gaps(), most_visits);
-    } else {
+    } else if (pass == 0) {
       order_.permute(random);
+    } else {
+      order_.permute_runs(random, options_.batch);
     }
   }
 

@@ -20,10 +20,12 @@ BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blo
       weights_(problem.data.templates()),
       gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
       workers_(static_cast<std::size_t>(problem.arena.threads())),
-      steps_(std::min(batch, problem.data.size())) {}
+      steps_(std::min(batch, problem.data.size())),
+      extrapolation_(problem, *blocks_, weights_) {}
 
 void BlockAscent::make_room(std::uint32_t visits) {
   blocks_->make_room(visits);
+  extrapolation_.make_room();
   for (BlockStep& step : steps_) blocks_->reserve_step(step);
   for (BlockWorker& worker : workers_) {
     blocks_->reserve_worker(worker);
@@ -88,7 +90,7 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
 // The exact line search and the change; returns the gain in M·D.
 template <class Commit>
 double BlockAscent::take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes) {
-  if (kind != Visit::cached) gap_[step.example] = step.block_gap;
+  if (kind == Visit::oracle || kind == Visit::collect) gap_[step.example] = step.block_gap;
   if (!(slope > 0)) return 0;
   const double scale = problem_.objective.weight_scale();
   const double curvature = scale * std::max(0.0, step.curvature);
@@ -108,7 +110,7 @@ std::uint64_t BlockAscent::oracle_calls() const {
 }
 
 std::uint64_t BlockAscent::bytes() const {
-  return blocks_->bytes() + weights_.bytes() + gap_.size() * sizeof(double);
+  return blocks_->bytes() + extrapolation_.bytes() + weights_.bytes() + gap_.size() * sizeof(double);
 }
 
 void BlockAscent::save(ByteWriter& out) const {

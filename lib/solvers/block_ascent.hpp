@@ -16,6 +16,7 @@
 
 #include "base/stream.hpp"
 #include "solvers/dual_blocks.hpp"
+#include "solvers/pass_extrapolation.hpp"
 #include "solvers/solver.hpp"
 #include "state/weight_store.hpp"
 
@@ -39,6 +40,11 @@ class BlockAscent {
   // Any number of visits, each of another example; sums depend on the timing.
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
 
+  // Passes over what is cached: start_passes() before the first one, follow_pass() after each, which goes on
+  // in the direction of the passes so far and returns the gain in M·D.
+  void start_passes() { extrapolation_.start(); }
+  double follow_pass() { return extrapolation_.extrapolate(); }
+
   DualBlocks& blocks() { return *blocks_; }
   const DualBlocks& blocks() const { return *blocks_; }
   WeightStore& weights() { return weights_; }
@@ -61,6 +67,7 @@ class BlockAscent {
   std::vector<double> gap_;
   std::vector<BlockWorker> workers_;
   std::vector<BlockStep> steps_;
+  PassExtrapolation extrapolation_;
   std::uint64_t earlier_oracle_calls_ = 0;  // before a resumed run started
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/stream.hpp"
@@ -56,8 +57,8 @@ struct BlockWorker {
 };
 
 // What a visit of an example does: asks the oracle and steps; asks the oracle and only keeps its vertex;
-// steps over what is cached.
-enum class Visit : std::uint8_t { oracle, collect, cached };
+// steps over what is cached; steps over what of it has weight.
+enum class Visit : std::uint8_t { oracle, collect, cached, support };
 
 class DualBlocks : public DualPoint {
  public:
@@ -70,6 +71,17 @@ class DualBlocks : public DualPoint {
   virtual void apply(const BlockStep& step, double length) = 0;
   // Whether passes without the oracle can gain anything.
   virtual bool has_cache() const = 0;
+  // Blocks with a cache, seen as the weights of their vertices: these, and their losses.
+  struct Coordinates {
+    std::span<const double> weight, loss;
+  };
+  virtual Coordinates coordinates(std::size_t /*m*/) const { return {}; }
+  virtual std::size_t most_vertices(std::size_t /*m*/) const { return 0; }
+  // The weights move to target, or part of the way there.
+  virtual void move(std::size_t /*m*/, const double* /*target*/, double /*length*/) {}
+  // w += Σ_k coefficient[k]·(φ(vertex k) − φ(y*))
+  virtual void add_features(std::size_t /*m*/, std::span<const double> /*coefficient*/, double* /*w*/) const {
+  }
   // Room for `visits` more proposals per example before the next call.
   virtual void make_room(std::uint32_t visits) = 0;
   // Room in a step and a worker for any proposal until the next make_room().

@@ -37,23 +37,39 @@ class VertexBlocks final : public DualBlocks {
     step.block_gap = 0;
     step.loss_change = 0;
     step.curvature = 0;
-    if (visit == Visit::cached) {
-      propose_cached(w, worker, step);
+    if (visit == Visit::cached || visit == Visit::support) {
+      propose_cached(w, visit == Visit::support, worker, step);
     } else {
       propose_asking(w, version, visit, worker, step);
     }
   }
 
   void apply(const BlockStep& step, double length) override {
-    const VertexCache::Block b = cache_.block(step.example);
+    move(step.example, step.target.data(), length);
+  }
+  void move(std::size_t m, const double* target, double length) override {
+    const VertexCache::Block b = cache_.block(m);
     double mass = 0;
     for (std::uint32_t k = 0; k < b.count; ++k) {
-      const double weight =
-          length == 1 ? step.target[k] : b.weight[k] + length * (step.target[k] - b.weight[k]);
+      const double weight = length == 1 ? target[k] : b.weight[k] + length * (target[k] - b.weight[k]);
       b.weight[k] = weight < empty ? 0 : weight;
       mass += b.weight[k];
     }
     *std::max_element(b.weight, b.weight + b.count) += 1 - mass;
+  }
+  Coordinates coordinates(std::size_t m) const override {
+    const VertexCache::Block b = cache_.block(m);
+    return {{b.weight, b.count}, {b.loss, b.count}};
+  }
+  std::size_t most_vertices(std::size_t m) const override { return cache_.block(m).capacity; }
+  void add_features(std::size_t m, std::span<const double> coefficient, double* w) const override {
+    const VertexCache::Block b = cache_.block(m);
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      if (coefficient[k] == 0) continue;
+      b.for_each_part(k, [&](std::uint32_t j, double mass) {
+        add_deviation(problem_.data, b.deviations[j], coefficient[k] * mass, w);
+      });
+    }
   }
 
   void masses(std::size_t m, std::vector<Mass>& out) const override {
@@ -136,16 +152,23 @@ class VertexBlocks final : public DualBlocks {
 
  private:
   // Costs what the cached vertices differ from the truth; the example's graph is not looked at.
-  void propose_cached(const double* w, BlockWorker& worker, BlockStep& step) const {
+  void propose_cached(const double* w, bool support, BlockWorker& worker, BlockStep& step) const {
     const VertexCache::Block b = cache_.block(step.example);
     if (b.count == 1) return;
-    double* gradient =
-        gradients(b, worker, [&](const Deviation& d) { return deviation_score(problem_.data, d, w); });
+    const auto used = static_cast<std::uint32_t>(
+        b.count - static_cast<std::uint32_t>(std::count(b.weight, b.weight + b.count, 0.0)));
+    if (support && used == 1) return;
+    double* gradient = gradients(b, support, worker,
+                                 [&](const Deviation& d) { return deviation_score(problem_.data, d, w); });
     step.target.assign(b.weight, b.weight + b.count);
-    const double mean = std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
-    step.block_gap = std::max(0.0, *std::max_element(gradient, gradient + b.count) - mean);
-    move(b, gradient, VertexCache::absent, step.target.data());
-    describe(b, step);
+    double mean = 0;
+    double most = gradient[0];
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      if (b.weight[k] > 0) mean += b.weight[k] * gradient[k];
+      most = std::max(most, gradient[k]);
+    }
+    step.block_gap = std::max(0.0, most - mean);
+    if (take_steps(b, gradient, VertexCache::absent, step.target.data()) != 0) describe(b, step);
   }
 
   void propose_asking(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
@@ -155,7 +178,7 @@ class VertexBlocks final : public DualBlocks {
     Potentials& potentials = worker.potentials;
     potentials.fill(problem_.data, g, w, version);
     VertexCache::Block b = cache_.block(m);
-    double* gradient = gradients(b, worker, [&](const Deviation& d) {
+    double* gradient = gradients(b, false, worker, [&](const Deviation& d) {
       const double* scores = potentials.scores(g.topology(), d.clique);
       return scores[d.place] - scores[d.truth_place];
     });
@@ -185,22 +208,32 @@ class VertexBlocks final : public DualBlocks {
       }
       if (visit == Visit::collect) break;
       step.before.assign(step.target.begin(), step.target.end());
-      if (move(b, gradient, vertex, step.target.data()) == 0 || call + 1 == options_.calls_per_visit) break;
+      if (take_steps(b, gradient, vertex, step.target.data()) == 0 || call + 1 == options_.calls_per_visit)
+        break;
       follow(m, b, step, potentials);
       truth = potentials.score(g, g.labels());
     }
     describe(b, step);
   }
 
-  // g_a = Δ(a) + Σ mass · <w, deviation> of every vertex; `score` gives <w, deviation>.
+  // g_a = Δ(a) + Σ mass · <w, deviation> of every vertex, or of those with weight (−inf for the others);
+  // `score` gives <w, deviation>.
   template <class Score>
-  static double* gradients(const VertexCache::Block& b, BlockWorker& worker, Score&& score) {
+  static double* gradients(const VertexCache::Block& b, bool support, BlockWorker& worker, Score&& score) {
+    constexpr double unknown = std::numeric_limits<double>::infinity();
     double* scores = worker.deviation_scores.reserve(b.deviations.size());
-    for (std::size_t j = 0; j < b.deviations.size(); ++j) scores[j] = score(b.deviations[j]);
+    std::fill_n(scores, b.deviations.size(), unknown);
     double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
     for (std::uint32_t k = 0; k < b.count; ++k) {
+      if (support && b.weight[k] == 0) {
+        gradient[k] = -std::numeric_limits<double>::infinity();
+        continue;
+      }
       double sum = b.loss[k];
-      b.for_each_part(k, [&](std::uint32_t j, double mass) { sum += mass * scores[j]; });
+      b.for_each_part(k, [&](std::uint32_t j, double mass) {
+        if (scores[j] == unknown) scores[j] = score(b.deviations[j]);
+        sum += mass * scores[j];
+      });
       gradient[k] = sum;
     }
     return gradient;
@@ -267,8 +300,8 @@ class VertexBlocks final : public DualBlocks {
   }
 
   // Moves `weight` over the block's labellings; returns the number of steps.
-  std::size_t move(const VertexCache::Block& b, double* gradient, std::uint32_t vertex,
-                   double* weight) const {
+  std::size_t take_steps(const VertexCache::Block& b, double* gradient, std::uint32_t vertex,
+                         double* weight) const {
     const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), weight, gradient};
     // Labellings without mass do not count as low: the truth,
     // say, stays far below the others once it is empty.
