@@ -50,7 +50,7 @@ class Bcfw final : public Solver {
         ascent_(problem,
                 options.representation == Representation::labellings ? make_vertex_blocks(problem, options)
                                                                      : make_marginal_blocks(problem),
-                options.batch),
+                options.batch, options),
         order_(problem.data.size()),
         average_(options.averaging, problem.data.templates().storage()) {}
 
@@ -67,7 +67,10 @@ class Bcfw final : public Solver {
       begin_pass(0);
     }
     for (;;) {
-      if (!run_pass(control)) return false;
+      if (!run_pass(control)) {
+        if (pass_ > 0) ascent_.end_passes();
+        return false;
+      }
       if (pass_ == 0) {
         ascent_.start_passes();
       } else {
@@ -77,6 +80,7 @@ class Bcfw final : public Solver {
       if (!worth_another_pass()) break;
       begin_pass(pass_ + 1);
     }
+    ascent_.end_passes();
     in_epoch_ = false;
     ++epochs_;
     average_.add(ascent_.weights().span(), epochs_);
@@ -101,6 +105,7 @@ class Bcfw final : public Solver {
     out.put(cursor_);
     out.put(pass_gain_);
     out.put(epoch_gain_);
+    if (in_epoch_ && pass_ > 0) ascent_.save_passes(out);
   }
 
   void restore(ByteReader& in) override {
@@ -116,6 +121,7 @@ class Bcfw final : public Solver {
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");
     if (!std::isfinite(pass_gain_) || !std::isfinite(epoch_gain_))
       in.fail("holds a gain that is not a finite number");
+    if (in_epoch_ && pass_ > 0) ascent_.resume_passes(in);
   }
 
   void warm_start(ByteReader& in) override { ascent_.blocks().restore(in); }

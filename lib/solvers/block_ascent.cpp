@@ -12,20 +12,28 @@ namespace {
 
 constexpr std::size_t async_block = 8;  // visits per refresh of a worker's copy of w
 
+// Visits without the oracle go over the compiled cache.
+bool is_compiled(Visit kind) { return kind == Visit::cached || kind == Visit::support; }
+
 }  // namespace
 
-BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch)
+BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch,
+                         const BcfwOptions& options)
     : problem_(problem),
       blocks_(std::move(blocks)),
       weights_(problem.data.templates()),
       gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
       workers_(static_cast<std::size_t>(problem.arena.threads())),
       steps_(std::min(batch, problem.data.size())),
-      extrapolation_(problem, *blocks_, weights_) {}
+      program_(problem, options),
+      extrapolation_(problem, program_, weights_) {}
 
 void BlockAscent::make_room(std::uint32_t visits) {
   blocks_->make_room(visits);
-  extrapolation_.make_room();
+  if (blocks_->cache() != nullptr) {
+    program_.make_room();
+    extrapolation_.make_room(*blocks_->cache());
+  }
   for (BlockStep& step : steps_) blocks_->reserve_step(step);
   for (BlockWorker& worker : workers_) {
     blocks_->reserve_worker(worker);
@@ -34,30 +42,46 @@ void BlockAscent::make_room(std::uint32_t visits) {
 }
 
 BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
-  problem_.arena.for_each_block(examples.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
+  const bool compiled = is_compiled(kind);
+  problem_.arena.for_each_block(examples.size(), 1, [&](std::size_t begin, std::size_t end, int index) {
+    BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
     for (std::size_t k = begin; k < end; ++k) {
       steps_[k].example = examples[k];
-      blocks_->propose(weights_.data(), weights_.version(), kind, workers_[static_cast<std::size_t>(worker)],
-                       steps_[k]);
+      if (compiled) {
+        program_.propose(weights_.data(), kind == Visit::support, worker, steps_[k]);
+      } else {
+        blocks_->propose(weights_.data(), weights_.version(), kind, worker, steps_[k]);
+      }
     }
   });
   Result result;
+  const Dataset& data = problem_.data;
   for (std::size_t k = 0; k < examples.size(); ++k) {
     const BlockStep& step = steps_[k];
-    const double slope = step.still() ? 0
-                                      : step.loss_change + weights_.product(problem_.data, step.changes) +
-                                            weights_.product(problem_.data, step.deviations);
-    result.gain += take(step, kind, slope, [&](double scale) {
-      weights_.commit(problem_.data, step.changes, scale);
-      weights_.commit(problem_.data, step.deviations, scale);
-    });
     result.gap += step.block_gap;
+    if (compiled) {
+      if (step.terms.empty()) continue;
+      const double slope = step.loss_change + program_.product(step, weights_.data());
+      result.gain += take(step, kind, slope, [&](double scale) {
+        weights_.change([&](double* w) { program_.commit(step, scale, w); });
+      });
+    } else {
+      const double slope = step.changes.empty() && step.deviations.empty()
+                               ? 0
+                               : step.loss_change + weights_.product(data, step.changes) +
+                                     weights_.product(data, step.deviations);
+      result.gain += take(step, kind, slope, [&](double scale) {
+        weights_.commit(data, step.changes, scale);
+        weights_.commit(data, step.deviations, scale);
+      });
+    }
   }
   return result;
 }
 
 BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> examples, Visit kind) {
   std::vector<Result> results(workers_.size());
+  const Dataset& data = problem_.data;
   problem_.arena.for_each_block(
       examples.size(), async_block, [&](std::size_t begin, std::size_t end, int index) {
         BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
@@ -67,15 +91,22 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
         ++worker.replica_version;
         for (std::size_t k = begin; k < end; ++k) {
           step.example = examples[k];
-          blocks_->propose(worker.replica.data(), worker.replica_version, kind, worker, step);
-          const double slope = step.still()
-                                   ? 0
-                                   : step.loss_change + weights_.product_async(problem_.data, step.changes) +
-                                         weights_.product_async(problem_.data, step.deviations);
-          result.gain += take(step, kind, slope, [&](double scale) {
-            weights_.commit_async(problem_.data, step.changes, scale);
-            weights_.commit_async(problem_.data, step.deviations, scale);
-          });
+          if (is_compiled(kind)) {
+            program_.propose(worker.replica.data(), kind == Visit::support, worker, step);
+            if (!step.terms.empty())
+              result.gain += take(step, kind, step.loss_change + program_.product_async(step, weights_),
+                                  [&](double scale) { program_.commit_async(step, scale, weights_); });
+          } else {
+            blocks_->propose(worker.replica.data(), worker.replica_version, kind, worker, step);
+            const double slope = step.changes.empty() && step.deviations.empty()
+                                     ? 0
+                                     : step.loss_change + weights_.product_async(data, step.changes) +
+                                           weights_.product_async(data, step.deviations);
+            result.gain += take(step, kind, slope, [&](double scale) {
+              weights_.commit_async(data, step.changes, scale);
+              weights_.commit_async(data, step.deviations, scale);
+            });
+          }
           result.gap += step.block_gap;
         }
       });
@@ -90,16 +121,37 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
 // The exact line search and the change; returns the gain in M·D.
 template <class Commit>
 double BlockAscent::take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes) {
-  if (kind == Visit::oracle || kind == Visit::collect) gap_[step.example] = step.block_gap;
+  if (!is_compiled(kind)) gap_[step.example] = step.block_gap;
   if (!(slope > 0)) return 0;
   const double scale = problem_.objective.weight_scale();
   const double curvature = scale * std::max(0.0, step.curvature);
   const double length = curvature <= slope ? 1.0 : slope / curvature;
   commit_changes(-scale * length);
-  blocks_->apply(step, length);
+  if (is_compiled(kind)) {
+    program_.apply(step, length);
+  } else {
+    blocks_->apply(step, length);
+  }
   const double gain = length * (slope - length * curvature / 2);
   gap_[step.example] = std::max(0.0, gap_[step.example] - gain);
   return gain;
+}
+
+void BlockAscent::start_passes() {
+  if (blocks_->cache() == nullptr) return;
+  program_.compile(*blocks_->cache());
+  extrapolation_.start();
+}
+
+void BlockAscent::resume_passes(ByteReader& in) {
+  if (blocks_->cache() == nullptr) return;
+  make_room(0);
+  program_.compile(*blocks_->cache());
+  extrapolation_.restore(in);
+}
+
+void BlockAscent::end_passes() {
+  if (blocks_->cache() != nullptr) program_.store_weights(*blocks_->cache());
 }
 
 std::uint64_t BlockAscent::oracle_calls() const {
@@ -110,7 +162,8 @@ std::uint64_t BlockAscent::oracle_calls() const {
 }
 
 std::uint64_t BlockAscent::bytes() const {
-  return blocks_->bytes() + extrapolation_.bytes() + weights_.bytes() + gap_.size() * sizeof(double);
+  return blocks_->bytes() + program_.bytes() + extrapolation_.bytes() + weights_.bytes() +
+         gap_.size() * sizeof(double);
 }
 
 void BlockAscent::save(ByteWriter& out) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/stream.hpp"
+#include "solvers/cached_program.hpp"
 #include "solvers/dual_blocks.hpp"
 #include "solvers/pass_extrapolation.hpp"
 #include "solvers/solver.hpp"
@@ -30,7 +31,9 @@ class BlockAscent {
     double gap = 0;  // of the blocks before their steps: to the oracle's vertex, or among what is cached
   };
 
-  BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch);
+  // `options` say how to step over cached vertices, where there are any.
+  BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch,
+              const BcfwOptions& options = {});
 
   // Room for so many visits with the oracle before the next call; nothing is allocated in between.
   void make_room(std::uint32_t visits);
@@ -40,10 +43,15 @@ class BlockAscent {
   // Any number of visits, each of another example; sums depend on the timing.
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
 
-  // Passes over what is cached: start_passes() before the first one, follow_pass() after each, which goes on
-  // in the direction of the passes so far and returns the gain in M·D.
-  void start_passes() { extrapolation_.start(); }
+  // Passes over what is cached: start_passes() before the first one; follow_pass() after each, which goes on
+  // in the direction of the passes so far and returns the gain in M·D; end_passes() when blocks() is to
+  // hold the point again, after the last one or in between.
+  void start_passes();
   double follow_pass() { return extrapolation_.extrapolate(); }
+  void end_passes();
+  // Where passes are under way, after save() and restore().
+  void save_passes(ByteWriter& out) const { extrapolation_.save(out); }
+  void resume_passes(ByteReader& in);
 
   DualBlocks& blocks() { return *blocks_; }
   const DualBlocks& blocks() const { return *blocks_; }
@@ -67,6 +75,7 @@ class BlockAscent {
   std::vector<double> gap_;
   std::vector<BlockWorker> workers_;
   std::vector<BlockStep> steps_;
+  CachedProgram program_;
   PassExtrapolation extrapolation_;
   std::uint64_t earlier_oracle_calls_ = 0;  // before a resumed run started
 };

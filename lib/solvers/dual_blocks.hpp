@@ -11,6 +11,7 @@
 #include "margrave/options.hpp"
 #include "solvers/solver.hpp"
 #include "state/feature_gram.hpp"
+#include "state/vertex_cache.hpp"
 
 namespace margrave {
 
@@ -20,15 +21,22 @@ struct LocalChange {
   double coefficient;
 };
 
+// coefficient · a term of the compiled cache (cached_program.hpp)
+struct TermChange {
+  std::uint32_t term;
+  double coefficient;
+};
+
 // A direction in one block, found against some weights: from the block's point μ to a better one μ'.
 struct BlockStep {
   std::uint32_t example = 0;
   double loss_change = 0;  // <μ' − μ, Δ>
   double curvature = 0;    // |ψ(μ') − ψ(μ)|²
   double block_gap = 0;  // bound of <μ', θ> − <μ, θ> over all μ', or over what is cached on cached visits
-  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ)), as changes of joint states or as deviations from the truth
+  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ)): changes of joint states, deviations from the truth, or compiled terms
   std::vector<CliqueChange> changes;
   std::vector<DeviationChange> deviations;
+  std::vector<TermChange> terms;
   std::vector<double> target;        // weights of the labellings at μ'
   std::vector<double> before;        // the same before the last steps
   std::vector<double> difference;    // of the weights of the moved labellings, summing to nothing
@@ -37,7 +45,6 @@ struct BlockStep {
   std::vector<double> coefficient;   // scratch: of the block's deviations
   std::uint64_t oracle_calls = 0;    // counts up
   std::vector<Mass> vertex;          // the target, where it is one
-  bool still() const { return changes.empty() && deviations.empty(); }
 };
 
 // A worker's memory.
@@ -50,7 +57,7 @@ struct BlockWorker {
   std::vector<Mass> masses, fractional;
   std::vector<std::uint32_t> labels;
   Buffer<double> gradient;
-  Buffer<double> deviation_scores;
+  Buffer<double> scores;   // of deviations or terms
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
   std::uint64_t replica_version = 0;
   BlockStep step;  // asynchronous mode
@@ -71,17 +78,8 @@ class DualBlocks : public DualPoint {
   virtual void apply(const BlockStep& step, double length) = 0;
   // Whether passes without the oracle can gain anything.
   virtual bool has_cache() const = 0;
-  // Blocks with a cache, seen as the weights of their vertices: these, and their losses.
-  struct Coordinates {
-    std::span<const double> weight, loss;
-  };
-  virtual Coordinates coordinates(std::size_t /*m*/) const { return {}; }
-  virtual std::size_t most_vertices(std::size_t /*m*/) const { return 0; }
-  // The weights move to target, or part of the way there.
-  virtual void move(std::size_t /*m*/, const double* /*target*/, double /*length*/) {}
-  // w += Σ_k coefficient[k]·(φ(vertex k) − φ(y*))
-  virtual void add_features(std::size_t /*m*/, std::span<const double> /*coefficient*/, double* /*w*/) const {
-  }
+  // The vertices behind that, or nullptr.
+  virtual const VertexCache* cache() const { return nullptr; }
   // Room for `visits` more proposals per example before the next call.
   virtual void make_room(std::uint32_t visits) = 0;
   // Room in a step and a worker for any proposal until the next make_room().

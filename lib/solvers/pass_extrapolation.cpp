@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -13,32 +12,27 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t examples_per_block = 64;
 constexpr double ridge = 1e-10;  // of a direction's curvature: directions may be alike
 
-// Solves (H + ridge·diag H) c = g by Cholesky's method; H is n × n, row-major, and overwritten. Directions
-// without curvature get nothing.
-void solve(std::vector<double>& h, std::vector<double>& c) {
-  const std::size_t n = c.size();
+// Solves (H + ridge·diag H) c = g for the first n by Cholesky's method; H is overwritten, c holds g before.
+// Directions without curvature get nothing.
+template <std::size_t N>
+void solve(std::size_t n, std::array<std::array<double, N>, N>& h, std::array<double, N>& c) {
+  const auto divided = [](double a, double b) { return b > 0 ? a / b : 0.0; };
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
-      double sum = h[i * n + j];
-      for (std::size_t k = 0; k < j; ++k) sum -= h[i * n + k] * h[j * n + k];
-      if (i == j) {
-        const double least = ridge * h[i * n + i];
-        h[i * n + i] = h[i * n + i] > 0 ? std::sqrt(std::max(sum + least, least)) : 0;
-      } else {
-        h[i * n + j] = h[j * n + j] > 0 ? sum / h[j * n + j] : 0;
-      }
+      double sum = h[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= h[i][k] * h[j][k];
+      h[i][j] = i == j ? std::sqrt(std::max(0.0, sum) + ridge * h[i][i]) : divided(sum, h[j][j]);
     }
   }
   for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 0; k < i; ++k) c[i] -= h[i * n + k] * c[k];
-    c[i] = h[i * n + i] > 0 ? c[i] / h[i * n + i] : 0;
+    for (std::size_t k = 0; k < i; ++k) c[i] -= h[i][k] * c[k];
+    c[i] = divided(c[i], h[i][i]);
   }
   for (std::size_t i = n; i-- > 0;) {
-    for (std::size_t k = i + 1; k < n; ++k) c[i] -= h[k * n + i] * c[k];
-    c[i] = h[i * n + i] > 0 ? c[i] / h[i * n + i] : 0;
+    for (std::size_t k = i + 1; k < n; ++k) c[i] -= h[k][i] * c[k];
+    c[i] = divided(c[i], h[i][i]);
   }
 }
 
@@ -48,46 +42,45 @@ double product(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-PassExtrapolation::PassExtrapolation(const Problem& problem, DualBlocks& blocks, WeightStore& weights)
+PassExtrapolation::PassExtrapolation(const Problem& problem, CachedProgram& program, WeightStore& weights)
     : problem_(problem),
-      blocks_(blocks),
+      program_(program),
       weights_(weights),
-      worthwhile_(blocks.has_cache() && weights.size() <= problem.data.columns().index.size() +
-                                                              problem.data.columns().value.size()),
-      begin_(problem.data.size() + 1, 0),
-      directions_(most_steps + 1),
-      projected_(problem.data.size(), 0),
-      block_loss_(problem.data.size(), 0.0) {}
+      worthwhile_(weights.size() <=
+                  problem.data.columns().index.size() + problem.data.columns().value.size()) {}
 
-void PassExtrapolation::make_room() {
+template <class F>
+void PassExtrapolation::for_each_place(F&& f) {
+  for (Place* place : {&from_, &now_, &target_}) f(*place);
+  for (Place& direction : directions_) f(direction);
+}
+
+void PassExtrapolation::make_room(const VertexCache& cache) {
   if (!worthwhile_) return;
   std::size_t vertices = 0;
-  for (std::size_t m = 0; m < problem_.data.size(); ++m) vertices += blocks_.most_vertices(m);
-  const auto make = [&](Place& place) {
+  std::size_t largest = 0;
+  for (std::size_t m = 0; m < cache.size(); ++m) {
+    vertices += cache.capacity(m);
+    largest = std::max<std::size_t>(largest, cache.capacity(m));
+  }
+  moved_.reserve(largest);
+  for_each_place([&](Place& place) {
     place.vertices.reserve(vertices);
     place.w.reserve(weights_.size());
-  };
-  for (Place* place : {&from_, &now_, &target_}) make(*place);
-  for (Place& direction : directions_) make(direction);
+  });
 }
 
 void PassExtrapolation::start() {
   if (!worthwhile_) return;
-  for (std::size_t m = 0; m < problem_.data.size(); ++m)
-    begin_[m + 1] = begin_[m] + blocks_.coordinates(m).weight.size();
   read(from_);
   known_ = 1;
 }
 
 void PassExtrapolation::read(Place& place) const {
-  place.vertices.resize(begin_.back());
-  place.loss = 0;
-  for (std::size_t m = 0; m < problem_.data.size(); ++m) {
-    const DualBlocks::Coordinates c = blocks_.coordinates(m);
-    std::copy(c.weight.begin(), c.weight.end(), place.vertices.data() + begin_[m]);
-    place.loss += std::inner_product(c.weight.begin(), c.weight.end(), c.loss.begin(), 0.0);
-  }
+  const auto v = program_.weights();
+  place.vertices.assign(v.begin(), v.end());
   place.w.assign(weights_.span().begin(), weights_.span().end());
+  place.loss = kernels().dot_dd(v.data(), program_.losses().data(), v.size());
 }
 
 void PassExtrapolation::subtract(const Place& a, const Place& b, Place& out) {
@@ -98,61 +91,47 @@ void PassExtrapolation::subtract(const Place& a, const Place& b, Place& out) {
   out.loss = a.loss - b.loss;
 }
 
-std::vector<double> PassExtrapolation::best_coefficients(const Place& now) const {
-  const double curvature = 1 / problem_.objective.weight_scale();  // λM
-  std::vector<double> h(known_ * known_), c(known_);
+std::array<double, PassExtrapolation::most_steps + 1> PassExtrapolation::best_coefficients() const {
+  const double lambda_m = 1 / problem_.objective.weight_scale();
+  std::array<std::array<double, most_steps + 1>, most_steps + 1> h{};
+  std::array<double, most_steps + 1> c{};
   for (std::size_t i = 0; i < known_; ++i) {
-    c[i] = directions_[i].loss - curvature * product(now.w, directions_[i].w);
-    for (std::size_t j = 0; j <= i; ++j)
-      h[i * known_ + j] = curvature * product(directions_[i].w, directions_[j].w);
+    c[i] = directions_[i].loss - lambda_m * product(now_.w, directions_[i].w);
+    for (std::size_t j = 0; j <= i; ++j) h[i][j] = lambda_m * product(directions_[i].w, directions_[j].w);
   }
-  solve(h, c);
+  solve(known_, h, c);
   return c;
 }
 
-void PassExtrapolation::set_target(const Place& now, const std::vector<double>& coefficient) {
-  target_.vertices.resize(now.vertices.size());
-  target_.w.assign(now.w.size(), 0.0);
-  for (std::size_t i = 0; i < known_; ++i)
-    kernels().add_scaled(directions_[i].w.data(), target_.w.size(), coefficient[i], target_.w.data());
-  problem_.arena.for_each_block(problem_.data.size(), examples_per_block,
-                                [&](std::size_t first, std::size_t last, int) {
-                                  for (std::size_t m = first; m < last; ++m) {
-                                    double least = 0;
-                                    double* target = target_.vertices.data();
-                                    for (std::size_t k = begin_[m]; k < begin_[m + 1]; ++k) {
-                                      double change = 0;
-                                      for (std::size_t i = 0; i < known_; ++i)
-                                        change += coefficient[i] * directions_[i].vertices[k];
-                                      target[k] = now.vertices[k] + change;
-                                      least = std::min(least, target[k]);
-                                    }
-                                    projected_[m] = least < 0 ? 1 : 0;
-                                  }
-                                });
+void PassExtrapolation::set_target(std::span<const double> coefficient) {
+  const Kernels& k = kernels();
+  target_.vertices.assign(now_.vertices.begin(), now_.vertices.end());
+  target_.w.assign(now_.w.size(), 0.0);
+  for (std::size_t i = 0; i < coefficient.size(); ++i) {
+    const Place& direction = directions_[i];
+    k.add_scaled(direction.vertices.data(), target_.vertices.size(), coefficient[i], target_.vertices.data());
+    k.add_scaled(direction.w.data(), target_.w.size(), coefficient[i], target_.w.data());
+  }
   // In the order of the examples: the same bits at any number of threads.
   const double scale = problem_.objective.weight_scale();
-  target_.loss = 0;
-  for (std::size_t m = 0; m < problem_.data.size(); ++m) {
-    double* target = target_.vertices.data() + begin_[m];
-    const std::size_t count = begin_[m + 1] - begin_[m];
-    if (projected_[m] != 0) {
-      std::vector<double>& moved = block_loss_;
-      moved.assign(target, target + count);
-      project_to_simplex(target, count, target);
-      for (std::size_t k = 0; k < count; ++k) moved[k] = -scale * (target[k] - moved[k]);
-      blocks_.add_features(m, moved, target_.w.data());
-    }
-    const DualBlocks::Coordinates c = blocks_.coordinates(m);
-    target_.loss += std::inner_product(c.loss.begin(), c.loss.end(), target, 0.0);
+  for (std::size_t m = 0; m < program_.examples(); ++m) {
+    double* target = target_.vertices.data() + program_.begin(m);
+    const std::size_t count = program_.count(m);
+    if (std::none_of(target, target + count, [](double weight) { return weight < 0; })) continue;
+    moved_.assign(target, target + count);
+    project_to_simplex(target, count, target);
+    for (std::size_t v = 0; v < count; ++v) moved_[v] = -scale * (target[v] - moved_[v]);
+    program_.add_features(m, moved_.data(), target_.w.data());
   }
+  target_.loss = k.dot_dd(target_.vertices.data(), program_.losses().data(), target_.vertices.size());
 }
 
 double PassExtrapolation::extrapolate() {
   if (!worthwhile_) return 0;
   read(now_);
   subtract(now_, from_, directions_[0]);
-  set_target(now_, best_coefficients(now_));
+  const auto coefficient = best_coefficients();
+  set_target(std::span(coefficient).first(known_));
   const double lambda_m = 1 / problem_.objective.weight_scale();
   const double slope = (target_.loss - now_.loss) - lambda_m * product(now_.w, target_.w);
   const double curvature = lambda_m * product(target_.w, target_.w);
@@ -160,13 +139,10 @@ double PassExtrapolation::extrapolate() {
   if (slope > 0) {
     const double length = curvature <= slope ? 1.0 : slope / curvature;
     gain = length * (slope - length * curvature / 2);
-    problem_.arena.for_each_block(problem_.data.size(), examples_per_block,
-                                  [&](std::size_t first, std::size_t last, int) {
-                                    for (std::size_t m = first; m < last; ++m)
-                                      blocks_.move(m, target_.vertices.data() + begin_[m], length);
-                                  });
-    kernels().add_scaled(target_.w.data(), now_.w.size(), length, now_.w.data());
-    weights_.assign(now_.w);
+    for (std::size_t m = 0; m < program_.examples(); ++m)
+      if (program_.count(m) > 1)
+        program_.move_weights_of(m, target_.vertices.data() + program_.begin(m), length);
+    weights_.change([&](double* w) { kernels().add_scaled(target_.w.data(), target_.w.size(), length, w); });
     read(now_);
   }
   // The step as a whole, pass and extrapolation, is the next one's first direction.
@@ -178,12 +154,40 @@ double PassExtrapolation::extrapolate() {
 }
 
 std::uint64_t PassExtrapolation::bytes() const {
-  std::uint64_t numbers = from_.vertices.capacity() + from_.w.capacity();
-  numbers *= directions_.size() + 3;
-  return (numbers + begin_.size()) * sizeof(double);
+  const std::uint64_t numbers = from_.vertices.capacity() + from_.w.capacity();
+  return numbers * (directions_.size() + 3) * sizeof(double);
 }
 
-void PassExtrapolation::save(ByteWriter& out) const { (void)out; }
-void PassExtrapolation::restore(ByteReader& in) { (void)in; }
+void PassExtrapolation::save(ByteWriter& out) const {
+  if (!worthwhile_) return;
+  out.put(std::uint64_t{known_});
+  const auto put = [&](const Place& place) {
+    out.put_array(std::span<const double>(place.vertices));
+    out.put_array(std::span<const double>(place.w));
+    out.put(place.loss);
+  };
+  put(from_);
+  for (std::size_t i = 1; i < known_; ++i) put(directions_[i]);
+}
+
+void PassExtrapolation::restore(ByteReader& in) {
+  if (!worthwhile_) return;
+  const auto known = in.get<std::uint64_t>();
+  if (known == 0 || known > directions_.size()) in.fail("holds more steps than are kept");
+  known_ = known;
+  const auto get = [&](Place& place) {
+    place.vertices = in.get_array<double>();
+    place.w = in.get_array<double>();
+    place.loss = in.get<double>();
+    const auto finite = [](double x) { return std::isfinite(x); };
+    if (place.vertices.size() != program_.weights().size() || place.w.size() != weights_.size())
+      in.fail("does not fit the data or the options");
+    if (!std::all_of(place.vertices.begin(), place.vertices.end(), finite) ||
+        !std::all_of(place.w.begin(), place.w.end(), finite) || !finite(place.loss))
+      in.fail("holds a number that is not finite");
+  };
+  get(from_);
+  for (std::size_t i = 1; i < known_; ++i) get(directions_[i]);
+}
 
 }  // namespace margrave

@@ -13,25 +13,26 @@
 // weights, and the features of the blocks that were projected.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/stream.hpp"
-#include "solvers/dual_blocks.hpp"
+#include "solvers/cached_program.hpp"
 #include "solvers/solver.hpp"
+#include "state/vertex_cache.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
 
 class PassExtrapolation {
  public:
-  PassExtrapolation(const Problem& problem, DualBlocks& blocks, WeightStore& weights);
+  PassExtrapolation(const Problem& problem, CachedProgram& program, WeightStore& weights);
 
-  // Whether vectors as long as w are small beside a pass.
-  bool worthwhile() const { return worthwhile_; }
-  // Room until the next call, for blocks with that many vertices in all.
-  void make_room();
-  // The passes that follow start here, over the vertices that are there now.
+  // Room for all vertices that fit the cache, until the next call.
+  void make_room(const VertexCache& cache);
+  // The passes that follow start here.
   void start();
   // After a pass: goes on from there. Returns the gain in M·D.
   double extrapolate();
@@ -51,21 +52,21 @@ class PassExtrapolation {
   void read(Place& place) const;
   // a − b
   static void subtract(const Place& a, const Place& b, Place& out);
-  // The coefficients of `directions` that maximise D beyond the current point.
-  std::vector<double> best_coefficients(const Place& now) const;
-  // now + Σ coefficient·direction, projected where it is no mixture; target_.w is the direction there.
-  void set_target(const Place& now, const std::vector<double>& coefficient);
+  // The coefficients of the directions that maximise D beyond now_.
+  std::array<double, most_steps + 1> best_coefficients() const;
+  // now_ + Σ coefficient·direction, projected where it is no mixture; target_.w is how far w is from there.
+  void set_target(std::span<const double> coefficient);
+  template <class F>
+  void for_each_place(F&& f);
 
   Problem problem_;
-  DualBlocks& blocks_;
+  CachedProgram& program_;
   WeightStore& weights_;
-  bool worthwhile_;
-  std::vector<std::uint64_t> begin_;     // of each example's vertices; one more
-  Place from_, now_, target_;            // where the last pass started, ended, and where to go from there
-  std::vector<Place> directions_;        // the pass, then the last steps, youngest first
-  std::size_t known_ = 0;                // directions that are set, the pass counted
-  std::vector<std::uint8_t> projected_;  // of each example
-  std::vector<double> block_loss_;       // of each example
+  bool worthwhile_;            // vectors as long as w are small beside a pass
+  Place from_, now_, target_;  // where the last pass started, ended, and where to go from there
+  std::array<Place, most_steps + 1> directions_;  // the pass, then the last steps, youngest first
+  std::size_t known_ = 0;                         // directions that are set, the pass counted
+  std::vector<double> moved_;                     // scratch: of one example
 };
 
 }  // namespace margrave

@@ -12,6 +12,7 @@
 #include "model/clique_scores.hpp"
 #include "optim/simplex_qp.hpp"
 #include "solvers/dual_blocks.hpp"
+#include "solvers/vertex_steps.hpp"
 #include "state/vertex_cache.hpp"
 
 namespace margrave {
@@ -19,12 +20,9 @@ namespace margrave {
 namespace {
 
 constexpr double negligible = 1e-14;      // gaps and gradient differences below are rounding
-constexpr double empty = 1e-18;           // weights below are none
-constexpr double cancelling = 1e-13;      // part of the largest change that is left of changes that cancel
 constexpr std::uint32_t keep_unused = 2;  // labellings without weight that outlive an epoch
 constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap is this part of what it was
 constexpr double same_product = 1e-9;  // two sums of one inner product differ by less, as part of the lengths
-constexpr double inner_accuracy = 1e-3;  // inner steps stop at this part of the first gradient difference
 
 class VertexBlocks final : public DualBlocks {
  public:
@@ -37,39 +35,50 @@ class VertexBlocks final : public DualBlocks {
     step.block_gap = 0;
     step.loss_change = 0;
     step.curvature = 0;
-    if (visit == Visit::cached || visit == Visit::support) {
-      propose_cached(w, visit == Visit::support, worker, step);
-    } else {
-      propose_asking(w, version, visit, worker, step);
+    const std::size_t m = step.example;
+    const FactorGraph g = problem_.data[m];
+    Potentials& potentials = worker.potentials;
+    potentials.fill(problem_.data, g, w, version);
+    VertexCache::Block b = cache_.block(m);
+    double* gradient = gradients(g.topology(), b, worker);
+    potentials.add_loss(g, problem_.objective.loss_scale(g));
+    double truth = potentials.score(g, g.labels());
+    step.target.assign(b.weight, b.weight + b.count);
+    worker.labels.resize(g.variables());
+    double first_gap = 0;
+    for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
+      const Answer answer = ask(g, worker);
+      const double hinge = answer.score - truth;
+      const double gap = hinge - std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
+      ++step.oracle_calls;
+      if (call == 0) {
+        first_gap = gap;
+        step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
+      }
+      if (gap <= std::max(negligible, block_accuracy * first_gap)) break;
+      std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
+      if (vertex == VertexCache::absent) {
+        vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
+        if (vertex == VertexCache::absent) break;
+        b = cache_.block(m);
+        b.loss[vertex] = problem_.objective.loss(g, b.vertex(vertex, g.variables()));
+        step.target.resize(b.count, 0.0);
+        gradient[vertex] = hinge;
+      }
+      if (visit == Visit::collect) break;
+      step.before.assign(step.target.begin(), step.target.end());
+      const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), step.target.data(),
+                         gradient};
+      if (take_steps(qp, options_, vertex) == 0 || call + 1 == options_.calls_per_visit) break;
+      follow(m, b, step, potentials);
+      truth = potentials.score(g, g.labels());
     }
+    describe(b, step);
   }
 
   void apply(const BlockStep& step, double length) override {
-    move(step.example, step.target.data(), length);
-  }
-  void move(std::size_t m, const double* target, double length) override {
-    const VertexCache::Block b = cache_.block(m);
-    double mass = 0;
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      const double weight = length == 1 ? target[k] : b.weight[k] + length * (target[k] - b.weight[k]);
-      b.weight[k] = weight < empty ? 0 : weight;
-      mass += b.weight[k];
-    }
-    *std::max_element(b.weight, b.weight + b.count) += 1 - mass;
-  }
-  Coordinates coordinates(std::size_t m) const override {
-    const VertexCache::Block b = cache_.block(m);
-    return {{b.weight, b.count}, {b.loss, b.count}};
-  }
-  std::size_t most_vertices(std::size_t m) const override { return cache_.block(m).capacity; }
-  void add_features(std::size_t m, std::span<const double> coefficient, double* w) const override {
-    const VertexCache::Block b = cache_.block(m);
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      if (coefficient[k] == 0) continue;
-      b.for_each_part(k, [&](std::uint32_t j, double mass) {
-        add_deviation(problem_.data, b.deviations[j], coefficient[k] * mass, w);
-      });
-    }
+    const VertexCache::Block b = cache_.block(step.example);
+    move_weights({b.weight, b.count}, step.target.data(), length);
   }
 
   void masses(std::size_t m, std::vector<Mass>& out) const override {
@@ -94,6 +103,7 @@ class VertexBlocks final : public DualBlocks {
   }
 
   bool has_cache() const override { return options_.steps != Steps::plain; }
+  const VertexCache* cache() const override { return has_cache() ? &cache_ : nullptr; }
   void make_room(std::uint32_t visits) override {
     cache_.make_room(visits, keep_unused);
     measure();
@@ -108,7 +118,7 @@ class VertexBlocks final : public DualBlocks {
   }
   void reserve_worker(BlockWorker& worker) const override {
     worker.gradient.reserve(2 * most_labellings_);
-    worker.deviation_scores.reserve(most_changes_);
+    worker.scores.reserve(most_changes_);
     worker.gram.block_out.reserve(most_labellings_ + 1);
   }
   std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
@@ -151,89 +161,18 @@ class VertexBlocks final : public DualBlocks {
   }
 
  private:
-  // Costs what the cached vertices differ from the truth; the example's graph is not looked at.
-  void propose_cached(const double* w, bool support, BlockWorker& worker, BlockStep& step) const {
-    const VertexCache::Block b = cache_.block(step.example);
-    if (b.count == 1) return;
-    const auto used = static_cast<std::uint32_t>(
-        b.count - static_cast<std::uint32_t>(std::count(b.weight, b.weight + b.count, 0.0)));
-    if (support && used == 1) return;
-    double* gradient = gradients(b, support, worker,
-                                 [&](const Deviation& d) { return deviation_score(problem_.data, d, w); });
-    step.target.assign(b.weight, b.weight + b.count);
-    double mean = 0;
-    double most = gradient[0];
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      if (b.weight[k] > 0) mean += b.weight[k] * gradient[k];
-      most = std::max(most, gradient[k]);
+  // g_a = Δ(a) + Σ mass · <w, deviation> of every vertex, from scores without the loss.
+  static double* gradients(const Topology& top, const VertexCache::Block& b, BlockWorker& worker) {
+    double* scores = worker.scores.reserve(b.deviations.size());
+    for (std::size_t j = 0; j < b.deviations.size(); ++j) {
+      const Deviation& d = b.deviations[j];
+      const double* at = worker.potentials.scores(top, d.clique);
+      scores[j] = at[d.place] - at[d.truth_place];
     }
-    step.block_gap = std::max(0.0, most - mean);
-    if (take_steps(b, gradient, VertexCache::absent, step.target.data()) != 0) describe(b, step);
-  }
-
-  void propose_asking(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
-                      BlockStep& step) {
-    const std::size_t m = step.example;
-    const FactorGraph g = problem_.data[m];
-    Potentials& potentials = worker.potentials;
-    potentials.fill(problem_.data, g, w, version);
-    VertexCache::Block b = cache_.block(m);
-    double* gradient = gradients(b, false, worker, [&](const Deviation& d) {
-      const double* scores = potentials.scores(g.topology(), d.clique);
-      return scores[d.place] - scores[d.truth_place];
-    });
-    potentials.add_loss(g, problem_.objective.loss_scale(g));
-    double truth = potentials.score(g, g.labels());
-    step.target.assign(b.weight, b.weight + b.count);
-    worker.labels.resize(g.variables());
-    double first_gap = 0;
-    for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
-      const Answer answer = ask(g, worker);
-      const double hinge = answer.score - truth;
-      const double gap = hinge - std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
-      ++step.oracle_calls;
-      if (call == 0) {
-        first_gap = gap;
-        step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
-      }
-      if (gap <= std::max(negligible, block_accuracy * first_gap)) break;
-      std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
-      if (vertex == VertexCache::absent) {
-        vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
-        if (vertex == VertexCache::absent) break;
-        b = cache_.block(m);
-        b.loss[vertex] = problem_.objective.loss(g, b.vertex(vertex, g.variables()));
-        step.target.resize(b.count, 0.0);
-        gradient[vertex] = hinge;
-      }
-      if (visit == Visit::collect) break;
-      step.before.assign(step.target.begin(), step.target.end());
-      if (take_steps(b, gradient, vertex, step.target.data()) == 0 || call + 1 == options_.calls_per_visit)
-        break;
-      follow(m, b, step, potentials);
-      truth = potentials.score(g, g.labels());
-    }
-    describe(b, step);
-  }
-
-  // g_a = Δ(a) + Σ mass · <w, deviation> of every vertex, or of those with weight (−inf for the others);
-  // `score` gives <w, deviation>.
-  template <class Score>
-  static double* gradients(const VertexCache::Block& b, bool support, BlockWorker& worker, Score&& score) {
-    constexpr double unknown = std::numeric_limits<double>::infinity();
-    double* scores = worker.deviation_scores.reserve(b.deviations.size());
-    std::fill_n(scores, b.deviations.size(), unknown);
     double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
     for (std::uint32_t k = 0; k < b.count; ++k) {
-      if (support && b.weight[k] == 0) {
-        gradient[k] = -std::numeric_limits<double>::infinity();
-        continue;
-      }
       double sum = b.loss[k];
-      b.for_each_part(k, [&](std::uint32_t j, double mass) {
-        if (scores[j] == unknown) scores[j] = score(b.deviations[j]);
-        sum += mass * scores[j];
-      });
+      b.for_each_part(k, [&](std::uint32_t j, double mass) { sum += mass * scores[j]; });
       gradient[k] = sum;
     }
     return gradient;
@@ -299,30 +238,6 @@ class VertexBlocks final : public DualBlocks {
     }
   }
 
-  // Moves `weight` over the block's labellings; returns the number of steps.
-  std::size_t take_steps(const VertexCache::Block& b, double* gradient, std::uint32_t vertex,
-                         double* weight) const {
-    const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), weight, gradient};
-    // Labellings without mass do not count as low: the truth,
-    // say, stays far below the others once it is empty.
-    double high = -std::numeric_limits<double>::infinity();
-    double low = std::numeric_limits<double>::infinity();
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      high = std::max(high, gradient[k]);
-      if (weight[k] > 0) low = std::min(low, gradient[k]);
-    }
-    const double tolerance = std::max(negligible, inner_accuracy * (high - low));
-    switch (options_.steps) {
-      case Steps::pairwise:
-        return pairwise_steps(qp, options_.inner_steps, tolerance);
-      case Steps::away:
-        return away_steps(qp, options_.inner_steps, tolerance);
-      case Steps::plain:
-        return vertex == VertexCache::absent ? 0 : plain_step(qp, vertex);
-    }
-    return 0;
-  }
-
   // Brings the scores up to the weights that the steps from step.before to step.target would make.
   void follow(std::size_t m, const VertexCache::Block& b, BlockStep& step, Potentials& potentials) const {
     merge_changes(b, step.before.data(), step);
@@ -334,23 +249,8 @@ class VertexBlocks final : public DualBlocks {
   // The direction from `from` to step.target into step.deviations.
   static void merge_changes(const VertexCache::Block& b, const double* from, BlockStep& step) {
     step.deviations.clear();
-    step.moved.clear();
-    step.difference.clear();
-    // The differences sum to nothing: the heaviest labelling gives what the others take. Its own difference
-    // would carry the rounding of a weight close to 1, which near the optimum exceeds the slope.
-    const auto heaviest = static_cast<std::uint32_t>(std::max_element(from, from + b.count) - from);
-    double given = 0;
-    double largest = 0;
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      if (k == heaviest || step.target[k] == from[k]) continue;
-      step.moved.push_back(k);
-      step.difference.push_back(step.target[k] - from[k]);
-      given += step.difference.back();
-      largest = std::max(largest, std::abs(step.difference.back()));
-    }
+    const double largest = find_moves({from, b.count}, step);
     if (step.moved.empty()) return;
-    step.moved.push_back(heaviest);
-    step.difference.push_back(-given);
     step.coefficient.assign(b.deviations.size(), 0.0);
     for (std::size_t i = 0; i < step.moved.size(); ++i)
       b.for_each_part(step.moved[i], [&](std::uint32_t j, double mass) {
@@ -365,13 +265,7 @@ class VertexBlocks final : public DualBlocks {
   // The direction step.target − b.weight as changes of w, with its loss and curvature.
   static void describe(const VertexCache::Block& b, BlockStep& step) {
     merge_changes(b, b.weight, step);
-    for (std::size_t i = 0; i < step.moved.size(); ++i) {
-      const double change = step.difference[i];
-      const double* row = b.gram + std::size_t{step.moved[i]} * b.capacity;
-      step.loss_change += change * b.loss[step.moved[i]];
-      for (std::size_t j = 0; j < step.moved.size(); ++j)
-        step.curvature += change * row[step.moved[j]] * step.difference[j];
-    }
+    measure_moves(b.loss, b.gram, b.capacity, step);
   }
 
   Problem problem_;

@@ -137,7 +137,8 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   if (!fractional.empty() && s.fractional.empty()) s.fractional.resize(s.capacity);
   const Block b = block(m);
   std::uint32_t at = s.count;
-  if (at == s.capacity) {
+  const bool replaces = at == s.capacity;
+  if (replaces) {
     // Vertices are numbered by age: the first unused one is the one unused for longest, or close to it.
     at = 1;
     while (at < s.count && b.weight[at] != 0) ++at;
@@ -159,7 +160,11 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   for (std::uint32_t k = 0; k < known; ++k) row[k] = b.gram[std::size_t{k} * s.capacity + at] = out[k];
   b.weight[at] = 0;
   b.loss[at] = 0;
-  list_deviations(m, at, scratch.deviations);
+  if (replaces) {
+    list_deviations(m, scratch.deviations);
+  } else {
+    list_deviations(m, at, scratch.deviations);
+  }
   return at;
 }
 

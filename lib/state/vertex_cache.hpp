@@ -54,6 +54,8 @@ class VertexCache {
 
   std::size_t size() const { return blocks_.size(); }
   Block block(std::size_t m) const;
+  std::uint32_t count(std::size_t m) const { return blocks_[m].count; }
+  std::uint32_t capacity(std::size_t m) const { return blocks_[m].capacity; }
 
   // Number of the vertex in the block, or `absent`. A vertex is given as split_masses() leaves it.
   static constexpr std::uint32_t absent = ~0U;
@@ -91,7 +93,8 @@ class VertexCache {
   bool drop_unused(std::size_t m, std::uint32_t keep);
   // Lists the deviations of vertex k.
   void list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index);
-  // The same for all vertices, from the start.
+  // The same for all vertices, from the start. Lists are always as this leaves them: their order decides
+  // bits.
   void list_deviations(std::size_t m, DeviationIndex& index);
   const Dataset* data_;
   std::vector<Storage> blocks_;

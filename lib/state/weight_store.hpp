@@ -74,6 +74,12 @@ class WeightStore {
   void commit(const Dataset& data, std::span<const CliqueChange> changes, double scale);
   void commit(const Dataset& data, std::span<const DeviationChange> changes, double scale);
   void commit(const WeightChange& change, double scale);
+  // f(cells) changes them in place.
+  template <class F>
+  void change(F&& f) {
+    f(cells_.data());
+    ++version_;
+  }
   // <w, Σ changes>
   double product(const Dataset& data, std::span<const CliqueChange> changes) const;
   double product(const Dataset& data, std::span<const DeviationChange> changes) const;
