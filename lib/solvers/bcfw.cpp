@@ -11,7 +11,8 @@
 //      length = clip01( <μ'−μ, θ> ÷ (|ψ(μ')−ψ(μ)|²/(λM)) )
 //   4. w += length/(λM)·(ψ(μ') − ψ(μ))
 // An epoch is one pass with oracle calls, in random order or sampled by block gap, then passes over the
-// cached labellings alone (Shah, Kolmogorov, Lampert 2015) until they gain next to nothing.
+// cached labellings alone (Shah, Kolmogorov, Lampert 2015; cached_program.hpp), each extrapolated
+// (pass_extrapolation.hpp), until what gap they find is small beside what the oracle found.
 //
 // Cost of a visit: scores of the example, up to `calls_per_visit` oracle calls, O(labellings) numbers per
 // step. Memory: O(labellings · (variables + labellings)) per example; no dense vector per example.
@@ -37,10 +38,12 @@ namespace {
 
 constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 // Every so many epochs a pass visits all examples and refreshes the block gaps; the others sample by them.
-constexpr std::uint64_t full_pass_every = 5;
-constexpr std::uint32_t whole_cache_every = 5;  // cached passes
-constexpr double least_gain = 1e-3;             // of the epoch's gain so far: less is not worth a cached pass
-constexpr std::size_t async_visits = 4096;      // between two looks at the stop flag
+constexpr std::uint64_t full_pass_every = 2;
+constexpr std::uint32_t whole_cache_every = 10;  // cached passes
+// Cached passes end when the gap they still find is this part of what the oracle found.
+constexpr double cached_accuracy = 0.2;
+constexpr double least_gain = 1e-3;         // of the epoch's gain so far: less is not worth a cached pass
+constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
 
 class Bcfw final : public Solver {
  public:
@@ -72,6 +75,7 @@ class Bcfw final : public Solver {
         return false;
       }
       if (pass_ == 0) {
+        oracle_gap_ = pass_gap_;
         ascent_.start_passes();
       } else {
         pass_gain_ += ascent_.follow_pass();
@@ -105,6 +109,8 @@ class Bcfw final : public Solver {
     out.put(cursor_);
     out.put(pass_gain_);
     out.put(epoch_gain_);
+    out.put(pass_gap_);
+    out.put(oracle_gap_);
     if (in_epoch_ && pass_ > 0) ascent_.save_passes(out);
   }
 
@@ -118,9 +124,13 @@ class Bcfw final : public Solver {
     cursor_ = in.get<std::uint64_t>();
     pass_gain_ = in.get<double>();
     epoch_gain_ = in.get<double>();
+    pass_gap_ = in.get<double>();
+    oracle_gap_ = in.get<double>();
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");
     if (!std::isfinite(pass_gain_) || !std::isfinite(epoch_gain_))
       in.fail("holds a gain that is not a finite number");
+    if (!std::isfinite(pass_gap_) || !std::isfinite(oracle_gap_))
+      in.fail("holds a gap that is not a finite number");
     if (in_epoch_ && pass_ > 0) ascent_.resume_passes(in);
   }
 
@@ -137,6 +147,7 @@ class Bcfw final : public Solver {
     pass_ = pass;
     cursor_ = 0;
     pass_gain_ = 0;
+    pass_gap_ = 0;
     Random random(problem_.seed, epochs_, pass);
     if (options_.gap_sampling && pass == 0 && epochs_ % full_pass_every != 0) {
       order_.sample(random, ascent_.gaps(), most_visits);
@@ -148,10 +159,11 @@ class Bcfw final : public Solver {
   }
 
   // Measured on OCR: new labellings are worth most when the passes before have used up the old ones, so
-  // cached passes go on until they gain next to nothing, not until an oracle pass would gain more at once.
+  // cached passes go on until they are nearly solved, not until an oracle pass would gain more at once.
   bool worth_another_pass() const {
     if (!ascent_.blocks().has_cache() || pass_ >= options_.cached_passes) return false;
-    return pass_ == 0 || pass_gain_ > least_gain * epoch_gain_;
+    if (pass_ == 0) return true;
+    return pass_gap_ > cached_accuracy * oracle_gap_ && pass_gain_ > least_gain * epoch_gain_;
   }
 
   bool run_pass(EpochControl& control) {
@@ -161,7 +173,10 @@ class Bcfw final : public Solver {
     while (cursor_ < order_.size()) {
       // One batch after the other: an example is never visited twice at once.
       const auto batch = order_.batch(cursor_, async ? async_visits : ascent_.batch());
-      pass_gain_ += (async ? ascent_.visit_async(batch, kind()) : ascent_.visit(batch, kind())).gain;
+      const BlockAscent::Result result =
+          async ? ascent_.visit_async(batch, kind()) : ascent_.visit(batch, kind());
+      pass_gain_ += result.gain;
+      pass_gap_ += result.gap;
       cursor_ += batch.size();
       const double done = static_cast<double>(cursor_) / static_cast<double>(order_.size());
       if (!control.proceed((pass_ + done) / passes)) return false;
@@ -181,6 +196,7 @@ class Bcfw final : public Solver {
   std::uint32_t pass_ = 0;
   std::uint64_t cursor_ = 0;
   double pass_gain_ = 0, epoch_gain_ = 0;
+  double pass_gap_ = 0, oracle_gap_ = 0;  // Σ of block gaps: of the pass so far, of the pass with the oracle
 };
 
 }  // namespace

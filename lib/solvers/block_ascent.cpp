@@ -42,37 +42,49 @@ void BlockAscent::make_room(std::uint32_t visits) {
 }
 
 BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
-  const bool compiled = is_compiled(kind);
-  problem_.arena.for_each_block(examples.size(), 1, [&](std::size_t begin, std::size_t end, int index) {
-    BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
+  if (is_compiled(kind)) return visit_compiled(examples, kind == Visit::support);
+  problem_.arena.for_each_block(examples.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
     for (std::size_t k = begin; k < end; ++k) {
       steps_[k].example = examples[k];
-      if (compiled) {
-        program_.propose(weights_.data(), kind == Visit::support, worker, steps_[k]);
-      } else {
-        blocks_->propose(weights_.data(), weights_.version(), kind, worker, steps_[k]);
-      }
+      blocks_->propose(weights_.data(), weights_.version(), kind, workers_[static_cast<std::size_t>(worker)],
+                       steps_[k]);
     }
   });
   Result result;
   const Dataset& data = problem_.data;
   for (std::size_t k = 0; k < examples.size(); ++k) {
     const BlockStep& step = steps_[k];
+    const double slope = step.changes.empty() && step.deviations.empty()
+                             ? 0
+                             : step.loss_change + weights_.product(data, step.changes) +
+                                   weights_.product(data, step.deviations);
+    result.gain += take(step, kind, slope, [&](double scale) {
+      weights_.commit(data, step.changes, scale);
+      weights_.commit(data, step.deviations, scale);
+    });
     result.gap += step.block_gap;
-    if (compiled) {
+  }
+  return result;
+}
+
+BlockAscent::Result BlockAscent::visit_compiled(std::span<const std::uint32_t> examples, bool support) {
+  // Short visits: one after the other, each against the weights the one before left. Longer ones as a batch.
+  const std::size_t together = short_visits_ ? 1 : examples.size();
+  Result result;
+  for (std::size_t first = 0; first < examples.size(); first += together) {
+    problem_.arena.for_each_block(together, 1, [&](std::size_t begin, std::size_t end, int worker) {
+      for (std::size_t k = begin; k < end; ++k) {
+        steps_[k].example = examples[first + k];
+        program_.propose(weights_.data(), support, workers_[static_cast<std::size_t>(worker)], steps_[k]);
+      }
+    });
+    for (std::size_t k = 0; k < together; ++k) {
+      const BlockStep& step = steps_[k];
+      result.gap += step.block_gap;
       if (step.terms.empty()) continue;
-      const double slope = step.loss_change + program_.product(step, weights_.data());
-      result.gain += take(step, kind, slope, [&](double scale) {
+      const double slope = k == 0 ? step.slope : step.loss_change + program_.product(step, weights_.data());
+      result.gain += take(step, Visit::cached, slope, [&](double scale) {
         weights_.change([&](double* w) { program_.commit(step, scale, w); });
-      });
-    } else {
-      const double slope = step.changes.empty() && step.deviations.empty()
-                               ? 0
-                               : step.loss_change + weights_.product(data, step.changes) +
-                                     weights_.product(data, step.deviations);
-      result.gain += take(step, kind, slope, [&](double scale) {
-        weights_.commit(data, step.changes, scale);
-        weights_.commit(data, step.deviations, scale);
       });
     }
   }
@@ -140,6 +152,7 @@ double BlockAscent::take(const BlockStep& step, Visit kind, double slope, Commit
 void BlockAscent::start_passes() {
   if (blocks_->cache() == nullptr) return;
   program_.compile(*blocks_->cache());
+  short_visits_ = program_.has_short_visits();
   extrapolation_.start();
 }
 
@@ -147,6 +160,7 @@ void BlockAscent::resume_passes(ByteReader& in) {
   if (blocks_->cache() == nullptr) return;
   make_room(0);
   program_.compile(*blocks_->cache());
+  short_visits_ = program_.has_short_visits();
   extrapolation_.restore(in);
 }
 

@@ -66,6 +66,7 @@ class BlockAscent {
   void restore(ByteReader& in);
 
  private:
+  Result visit_compiled(std::span<const std::uint32_t> examples, bool support);
   template <class Commit>
   double take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes);
 
@@ -76,6 +77,7 @@ class BlockAscent {
   std::vector<BlockWorker> workers_;
   std::vector<BlockStep> steps_;
   CachedProgram program_;
+  bool short_visits_ = false;  // of program_
   PassExtrapolation extrapolation_;
   std::uint64_t earlier_oracle_calls_ = 0;  // before a resumed run started
 };

@@ -10,27 +10,38 @@
 
 namespace margrave {
 
+namespace {
+
+constexpr std::uint64_t short_visit = 4096;  // numbers: less is not worth another thread
+
+// Σ summand(i), i < n, four sums in flight.
+template <class Summand>
+double sum_of(std::uint32_t n, Summand&& summand) {
+  double sums[4] = {};
+  std::uint32_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (std::uint32_t u = 0; u < 4; ++u) sums[u] += summand(i + u);
+  for (; i < n; ++i) sums[0] += summand(i);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+}  // namespace
+
 template <class At>
 double CachedProgram::sum_inputs(const Shelf& shelf, const List& list, At&& at) {
-  // Four sums in flight.
-  const auto sum = [n = list.count](auto&& summand) {
-    double sums[4] = {};
-    std::uint32_t i = 0;
-    for (; i + 4 <= n; i += 4)
-      for (std::uint32_t u = 0; u < 4; ++u) sums[u] += summand(i + u);
-    for (; i < n; ++i) sums[0] += summand(i);
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  };
   const std::uint32_t* index = shelf.word.data() + list.index;
   const float* value = list.value;
   const std::uint64_t stride = list.stride;
   switch (list.kind) {
     case InputKind::unit:
-      return sum([&](std::uint32_t i) { return at(index[i] * stride); });
+      if (stride == 1) return sum_of(list.count, [&](std::uint32_t i) { return at(index[i]); });
+      return sum_of(list.count, [&](std::uint32_t i) { return at(index[i] * stride); });
     case InputKind::sparse:
-      return sum([&](std::uint32_t i) { return static_cast<double>(value[i]) * at(index[i] * stride); });
+      return sum_of(list.count,
+                    [&](std::uint32_t i) { return static_cast<double>(value[i]) * at(index[i] * stride); });
     case InputKind::dense:
-      return sum([&](std::uint32_t i) { return static_cast<double>(value[i]) * at(i * stride); });
+      return sum_of(list.count,
+                    [&](std::uint32_t i) { return static_cast<double>(value[i]) * at(i * stride); });
     case InputKind::per_state:
       break;
   }
@@ -41,25 +52,36 @@ template <class Load>
 double CachedProgram::term_score(const Shelf& shelf, const Term& term, Load&& load) {
   const List& list = shelf.list[term.list];
   const auto row_score = [&](std::uint64_t row) {
-    return row == no_row ? 0.0
-                         : sum_inputs(shelf, list, [&](std::uint64_t cell) { return load(row + cell); });
+    return row == no_row ? 0.0 : sum_inputs(shelf, list, [&](std::uint64_t cell) { return load(row, cell); });
   };
   if (term.plus == no_row || term.minus == no_row) return row_score(term.plus) - row_score(term.minus);
   return sum_inputs(shelf, list,
-                    [&](std::uint64_t cell) { return load(term.plus + cell) - load(term.minus + cell); });
+                    [&](std::uint64_t cell) { return load(term.plus, cell) - load(term.minus, cell); });
 }
 
 template <class Add>
 void CachedProgram::add_term(const Shelf& shelf, const Term& term, double coefficient, Add&& add) {
   const List& list = shelf.list[term.list];
   const std::uint32_t* index = shelf.word.data() + list.index;
-  for (std::uint32_t i = 0; i < list.count; ++i) {
-    const std::uint64_t cell = (list.kind == InputKind::dense ? i : index[i]) * list.stride;
-    const double change =
-        list.kind == InputKind::unit ? coefficient : coefficient * static_cast<double>(list.value[i]);
-    if (term.plus != no_row) add(term.plus + cell, change);
-    if (term.minus != no_row) add(term.minus + cell, -change);
+  const auto add_row = [&](std::uint64_t row, double factor) {
+    if (row == no_row) return;
+    if (list.kind == InputKind::unit) {
+      for (std::uint32_t i = 0; i < list.count; ++i) add(row, index[i] * list.stride, factor);
+    } else {
+      for (std::uint32_t i = 0; i < list.count; ++i)
+        add(row, (list.kind == InputKind::dense ? i : index[i]) * list.stride,
+            factor * static_cast<double>(list.value[i]));
+    }
+  };
+  if (list.kind == InputKind::unit && list.stride == 1 && term.plus != no_row && term.minus != no_row) {
+    for (std::uint32_t i = 0; i < list.count; ++i) {
+      add(term.plus, index[i], coefficient);
+      add(term.minus, index[i], -coefficient);
+    }
+    return;
   }
+  add_row(term.plus, coefficient);
+  add_row(term.minus, -coefficient);
 }
 
 template <class Visit>
@@ -73,7 +95,8 @@ double CachedProgram::product(const BlockStep& step, const double* w) const {
   const Shelf& shelf = shelves_[step.example / shelf_examples];
   double sum = 0;
   for (const TermChange& c : step.terms)
-    sum += c.coefficient * term_score(shelf, shelf.term[c.term], [w](std::uint64_t cell) { return w[cell]; });
+    sum += c.coefficient * term_score(shelf, shelf.term[c.term],
+                                      [w](std::uint64_t row, std::uint64_t cell) { return (w + row)[cell]; });
   return sum;
 }
 
@@ -81,15 +104,16 @@ void CachedProgram::commit(const BlockStep& step, double scale, double* w) const
   const Shelf& shelf = shelves_[step.example / shelf_examples];
   for (const TermChange& c : step.terms)
     add_term(shelf, shelf.term[c.term], scale * c.coefficient,
-             [w](std::uint64_t cell, double value) { w[cell] += value; });
+             [w](std::uint64_t row, std::uint64_t cell, double value) { (w + row)[cell] += value; });
 }
 
 double CachedProgram::product_async(const BlockStep& step, const WeightStore& weights) const noexcept {
   const Shelf& shelf = shelves_[step.example / shelf_examples];
   double sum = 0;
   for (const TermChange& c : step.terms)
-    sum += c.coefficient *
-           term_score(shelf, shelf.term[c.term], [&](std::uint64_t cell) { return weights.load(cell); });
+    sum += c.coefficient * term_score(shelf, shelf.term[c.term], [&](std::uint64_t row, std::uint64_t cell) {
+             return weights.load(row + cell);
+           });
   return sum;
 }
 
@@ -97,7 +121,7 @@ void CachedProgram::commit_async(const BlockStep& step, double scale, WeightStor
   const Shelf& shelf = shelves_[step.example / shelf_examples];
   for (const TermChange& c : step.terms)
     add_term(shelf, shelf.term[c.term], scale * c.coefficient,
-             [&](std::uint64_t cell, double value) { weights.add(cell, value); });
+             [&](std::uint64_t row, std::uint64_t cell, double value) { weights.add(row + cell, value); });
 }
 
 CachedProgram::CachedProgram(const Problem& problem, const BcfwOptions& options)
@@ -201,13 +225,26 @@ std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uin
                                       std::uint64_t stride) const {
   // The example's deviations in one clique follow each other, or nearly so.
   for (std::size_t i = s.list.size(); i-- > first_list;)
-    if (s.list[i].input == input && s.list[i].stride == stride) return static_cast<std::uint32_t>(i);
+    if (s.list[i].input == input && s.list[i].wanted_stride == stride) return static_cast<std::uint32_t>(i);
   const InputView x = problem_.data.input(input);
-  s.list.push_back({x.kind, x.count, static_cast<std::uint32_t>(s.word.size()), input, stride, x.value});
-  if (x.kind != InputKind::dense) s.word.insert(s.word.end(), x.index, x.index + x.count);
+  // Numbers of inputs are multiplied here, once, where 32 bits hold the product.
+  const bool multiplied =
+      x.kind != InputKind::dense && (x.count == 0 || x.index[x.count - 1] * stride <= ~std::uint32_t{0});
+  s.list.push_back({x.kind, x.count, static_cast<std::uint32_t>(s.word.size()), input,
+                    multiplied ? 1 : stride, stride, x.value});
+  if (x.kind != InputKind::dense)
+    for (std::uint32_t n = 0; n < x.count; ++n)
+      s.word.push_back(multiplied ? static_cast<std::uint32_t>(x.index[n] * stride) : x.index[n]);
   if (x.kind == InputKind::sparse)
     for (std::uint32_t n = 0; n < x.count; ++n) s.word.push_back(std::bit_cast<std::uint32_t>(x.value[n]));
   return static_cast<std::uint32_t>(s.list.size() - 1);
+}
+
+bool CachedProgram::has_short_visits() const {
+  std::uint64_t numbers = 0;
+  for (const Shelf& s : shelves_)
+    for (const List& list : s.list) numbers += list.count;
+  return numbers < short_visit * examples();
 }
 
 void CachedProgram::store_weights(const VertexCache& cache) const {
@@ -234,7 +271,7 @@ void CachedProgram::propose(const double* w, bool support, BlockWorker& worker, 
   double* scores = worker.scores.reserve(terms);
   std::fill_n(scores, terms, infinite);
   double* gradient = worker.gradient.reserve(2 * n);
-  const auto load = [w](std::uint64_t cell) { return w[cell]; };
+  const auto load = [w](std::uint64_t row, std::uint64_t cell) { return (w + row)[cell]; };
   double mean = 0;
   double most = -infinite;
   for (std::size_t k = 0; k < n; ++k) {
@@ -263,26 +300,31 @@ void CachedProgram::propose(const double* w, bool support, BlockWorker& worker, 
   for (std::size_t i = 0; i < step.moved.size(); ++i)
     for_each_part(s, at, step.moved[i],
                   [&](std::uint32_t j, double mass) { step.coefficient[j] += step.difference[i] * mass; });
+  step.slope = step.loss_change;
   // Where vertices agree, their changes cancel out.
-  for (std::uint32_t j = 0; j < terms; ++j)
-    if (std::abs(step.coefficient[j]) > cancelling * largest)
-      step.terms.push_back({at.term + j, step.coefficient[j]});
+  for (std::uint32_t j = 0; j < terms; ++j) {
+    if (std::abs(step.coefficient[j]) <= cancelling * largest) continue;
+    step.terms.push_back({at.term + j, step.coefficient[j]});
+    step.slope += step.coefficient[j] * scores[j];
+  }
 }
 
 void CachedProgram::move_weights_of(std::size_t m, const double* target, double length) {
   move_weights({weight_.data() + begin_[m], count(m)}, target, length);
 }
 
-void CachedProgram::add_features(std::size_t m, const double* coefficient, double* w) const {
+void CachedProgram::add_features(std::size_t m, const double* coefficient, std::vector<double>& scratch,
+                                 double* w) const {
   const Shelf& s = shelves_[m / shelf_examples];
   const Record& at = s.record[m % shelf_examples];
-  for (std::size_t k = 0; k < count(m); ++k) {
-    if (coefficient[k] == 0) continue;
-    for_each_part(s, at, k, [&](std::uint32_t j, double mass) {
-      add_term(s, s.term[at.term + j], coefficient[k] * mass,
-               [w](std::uint64_t cell, double value) { w[cell] += value; });
-    });
-  }
+  scratch.assign(s.record[m % shelf_examples + 1].term - at.term, 0.0);
+  for (std::size_t k = 0; k < count(m); ++k)
+    if (coefficient[k] != 0)
+      for_each_part(s, at, k, [&](std::uint32_t j, double mass) { scratch[j] += coefficient[k] * mass; });
+  for (std::size_t j = 0; j < scratch.size(); ++j)
+    if (scratch[j] != 0)
+      add_term(s, s.term[at.term + j], scratch[j],
+               [w](std::uint64_t row, std::uint64_t cell, double value) { (w + row)[cell] += value; });
 }
 
 std::uint64_t CachedProgram::bytes() const {

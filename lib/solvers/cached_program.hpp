@@ -30,6 +30,8 @@ class CachedProgram {
   void make_room();
   void compile(const VertexCache& cache);
   void store_weights(const VertexCache& cache) const;
+  // Whether visits are so short that handing them to other threads costs more than they do.
+  bool has_short_visits() const;
 
   // Steps over the example's vertices, or over those that have weight, against weights w.
   void propose(const double* w, bool support, BlockWorker& worker, BlockStep& step) const;
@@ -51,7 +53,7 @@ class CachedProgram {
   std::uint64_t begin(std::size_t m) const { return begin_[m]; }
   std::size_t count(std::size_t m) const { return begin_[m + 1] - begin_[m]; }
   // w += Σ_k coefficient[k]·(φ(vertex k) − φ(y*))
-  void add_features(std::size_t m, const double* coefficient, double* w) const;
+  void add_features(std::size_t m, const double* coefficient, std::vector<double>& scratch, double* w) const;
 
   std::uint64_t bytes() const;
 
@@ -64,7 +66,8 @@ class CachedProgram {
     std::uint32_t count;
     std::uint32_t index;
     std::uint32_t input;
-    std::uint64_t stride;
+    std::uint64_t stride;         // what is left to multiply them with
+    std::uint64_t wanted_stride;  // of the template
     const float* value;
   };
   struct Term {
@@ -92,7 +95,8 @@ class CachedProgram {
   void add_terms(Shelf& shelf, std::size_t first_list, const Deviation& deviation) const;
   std::uint32_t add_list(Shelf& shelf, std::size_t first_list, std::uint32_t input,
                          std::uint64_t stride) const;
-  // Σ value·at(cell offset) over the inputs of a list.
+  // Σ value·at(cell) over the inputs of a list; cells are counted from the first of a row. Below, load(row,
+  // cell) and add(row, cell, value) reach the weights.
   template <class At>
   static double sum_inputs(const Shelf& shelf, const List& list, At&& at);
   template <class Load>

@@ -31,6 +31,7 @@ struct TermChange {
 struct BlockStep {
   std::uint32_t example = 0;
   double loss_change = 0;  // <μ' − μ, Δ>
+  double slope = 0;        // <μ' − μ, θ> at the weights it was found against; compiled visits only
   double curvature = 0;    // |ψ(μ') − ψ(μ)|²
   double block_gap = 0;  // bound of <μ', θ> − <μ, θ> over all μ', or over what is cached on cached visits
   // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ)): changes of joint states, deviations from the truth, or compiled terms

@@ -121,7 +121,7 @@ void PassExtrapolation::set_target(std::span<const double> coefficient) {
     moved_.assign(target, target + count);
     project_to_simplex(target, count, target);
     for (std::size_t v = 0; v < count; ++v) moved_[v] = -scale * (target[v] - moved_[v]);
-    program_.add_features(m, moved_.data(), target_.w.data());
+    program_.add_features(m, moved_.data(), term_, target_.w.data());
   }
   target_.loss = k.dot_dd(target_.vertices.data(), program_.losses().data(), target_.vertices.size());
 }

@@ -205,11 +205,14 @@ void VertexCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
     if (drop_unused(m, keep_unused)) list_deviations(m, index);
-    // As much again as there is, or one vertex that differs everywhere: most visits bring less.
+    // Room for one more vertex that differs everywhere: most visits bring less.
     const std::size_t cliques = (*data_)[m].cliques();
-    s.deviations.reserve(std::max(2 * s.deviations.size(), s.deviations.size() + cliques));
-    s.parts.reserve(std::max(2 * s.parts.size(), s.parts.size() + cliques));
-    if (!s.masses.empty()) s.masses.reserve(s.parts.capacity());
+    const auto make = [cliques](auto& list) {
+      if (list.capacity() < list.size() + cliques) list.reserve(2 * (list.size() + cliques));
+    };
+    make(s.deviations);
+    make(s.parts);
+    if (!s.masses.empty()) make(s.masses);
     if (s.count + visits > s.capacity) grow(s, std::max(s.count + visits, s.capacity + s.capacity / 2));
   }
 }
