@@ -190,7 +190,7 @@ void CachedProgram::add_example(const VertexCache& cache, std::size_t m, Shelf& 
     }
     const auto first_term = [&](std::uint32_t j) { return several.empty() ? j : several[j]; };
     if (b.masses != nullptr) s.mass.resize(s.part.size(), 1.0);
-    const bool with_masses = !s.mass.empty();
+    const bool with_masses = b.masses != nullptr || !s.mass.empty();
     for (std::uint32_t k = 0; k < b.count; ++k) {
       b.for_each_part(k, [&](std::uint32_t j, double mass) {
         for (std::uint32_t t = first_term(j); t < first_term(j + 1); ++t) {
