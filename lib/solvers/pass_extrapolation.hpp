@@ -66,7 +66,7 @@ class PassExtrapolation {
   Place from_, now_, target_;  // where the last pass started, ended, and where to go from there
   std::array<Place, most_steps + 1> directions_;  // the pass, then the last steps, youngest first
   std::size_t known_ = 0;                         // directions that are set, the pass counted
-  std::vector<double> moved_, term_;  // scratch: of one example
+  std::vector<double> moved_, term_;              // scratch: of one example
 };
 
 }  // namespace margrave
