@@ -76,15 +76,15 @@ class Bcfw final : public Solver {
       }
       if (pass_ == 0) {
         oracle_gap_ = pass_gap_;
-        ascent_.start_passes();
       } else {
         pass_gain_ += ascent_.follow_pass();
       }
       epoch_gain_ += pass_gain_;
       if (!worth_another_pass()) break;
+      if (pass_ == 0) ascent_.start_passes();
       begin_pass(pass_ + 1);
     }
-    ascent_.end_passes();
+    if (pass_ > 0) ascent_.end_passes();
     in_epoch_ = false;
     ++epochs_;
     average_.add(ascent_.weights().span(), epochs_);

@@ -30,10 +30,7 @@ BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blo
 
 void BlockAscent::make_room(std::uint32_t visits) {
   blocks_->make_room(visits);
-  if (blocks_->cache() != nullptr) {
-    program_.make_room();
-    extrapolation_.make_room(*blocks_->cache());
-  }
+  make_pass_room();
   for (BlockStep& step : steps_) blocks_->reserve_step(step);
   for (BlockWorker& worker : workers_) {
     blocks_->reserve_worker(worker);
@@ -149,24 +146,31 @@ double BlockAscent::take(const BlockStep& step, Visit kind, double slope, Commit
   return gain;
 }
 
-void BlockAscent::start_passes() {
+void BlockAscent::make_pass_room() {
   if (blocks_->cache() == nullptr) return;
+  program_.make_room();
+  extrapolation_.make_room(*blocks_->cache());
+}
+
+void BlockAscent::compile() {
   program_.compile(*blocks_->cache());
   short_visits_ = program_.has_short_visits();
+}
+
+void BlockAscent::start_passes() {
+  compile();
   extrapolation_.start();
 }
 
 void BlockAscent::resume_passes(ByteReader& in) {
-  if (blocks_->cache() == nullptr) return;
-  make_room(0);
-  program_.compile(*blocks_->cache());
-  short_visits_ = program_.has_short_visits();
+  if (blocks_->cache() == nullptr) in.fail("is within a pass over a cache, and there is none");
+  // The blocks have the room they had, and must keep the vertices they have.
+  make_pass_room();
+  compile();
   extrapolation_.restore(in);
 }
 
-void BlockAscent::end_passes() {
-  if (blocks_->cache() != nullptr) program_.store_weights(*blocks_->cache());
-}
+void BlockAscent::end_passes() { program_.store_weights(*blocks_->cache()); }
 
 std::uint64_t BlockAscent::oracle_calls() const {
   std::uint64_t calls = earlier_oracle_calls_;

@@ -43,9 +43,9 @@ class BlockAscent {
   // Any number of visits, each of another example; sums depend on the timing.
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
 
-  // Passes over what is cached: start_passes() before the first one; follow_pass() after each, which goes on
-  // in the direction of the passes so far and returns the gain in M·D; end_passes() when blocks() is to
-  // hold the point again, after the last one or in between.
+  // Passes over what is cached, for blocks that have a cache: start_passes() before the first one;
+  // follow_pass() after each, which goes on in the direction of the passes so far and returns the gain in
+  // M·D; end_passes() when blocks() is to hold the point again, after the last one or in between.
   void start_passes();
   double follow_pass() { return extrapolation_.extrapolate(); }
   void end_passes();
@@ -66,6 +66,8 @@ class BlockAscent {
   void restore(ByteReader& in);
 
  private:
+  void make_pass_room();
+  void compile();
   Result visit_compiled(std::span<const std::uint32_t> examples, bool support);
   template <class Commit>
   double take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes);

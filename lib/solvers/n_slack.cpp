@@ -60,14 +60,14 @@ class NSlack final : public Solver {
       }
       if (pass_ == 0) {
         violation_ = pass_gap_;
-        ascent_.start_passes();
       } else {
         ascent_.follow_pass();
       }
       if (pass_ >= options_.qp_passes || (pass_ > 0 && pass_gap_ <= options_.qp_accuracy * violation_)) break;
+      if (pass_ == 0) ascent_.start_passes();
       begin_pass(pass_ + 1);
     }
-    ascent_.end_passes();
+    if (pass_ > 0) ascent_.end_passes();
     in_epoch_ = false;
     ++rounds_;
     return true;

@@ -205,7 +205,7 @@ TEST(VertexCache, KeepsFractionalVertices) {
   b.for_each_part(quarter, [&](std::uint32_t part, double mass) {
     if (b.deviations[part].clique == 0) mass_off_truth += mass;
   });
-  EXPECT_EQ(mass_off_truth, y[0] == 0 ? 0.75 : 0.25);
+  EXPECT_EQ(mass_off_truth, (y[0] != 0 ? 0.25 : 0) + (y[0] != 1 ? 0.75 : 0));
   b.weight[0] = 0.5;
   b.weight[quarter] = 0.5;
   of.cache.make_room(1, 0);
