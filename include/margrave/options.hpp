@@ -42,10 +42,10 @@ enum class Representation : std::uint8_t { labellings, marginals };
 struct BcfwOptions {
   Steps steps = Steps::pairwise;
   Representation representation = Representation::labellings;
-  std::uint32_t calls_per_visit = 3;  ///< most oracle calls per visit of an example
+  std::uint32_t calls_per_visit = 1;  ///< most oracle calls per visit of an example
   std::uint32_t inner_steps = 3;      ///< steps over cached labellings per visit
   std::uint32_t cached_passes = 20;   ///< at most this many passes without oracle per oracle pass
-  std::uint32_t batch = 32;           ///< examples per frozen weight vector in deterministic mode
+  std::uint32_t batch = 16;           ///< examples per frozen weight vector in deterministic mode
   bool gap_sampling = true;
   bool averaging = false;
 

@@ -46,6 +46,10 @@ class Potentials {
     kept_ = {};
     return tables_.data() + table_begin_[factor];
   }
+  // A variable's node or a factor's table.
+  const double* scores(const Topology& top, std::size_t clique) const {
+    return clique < top.variables() ? node(clique) : table(clique - top.variables());
+  }
   // Whether the two factors share a table.
   bool same_table(std::size_t a, std::size_t b) const { return table_begin_[a] == table_begin_[b]; }
   // The name of the factor's table where its contents last beyond this example; version 0 elsewhere.

@@ -11,7 +11,8 @@
 //      length = clip01( <μ'−μ, θ> ÷ (|ψ(μ')−ψ(μ)|²/(λM)) )
 //   4. w += length/(λM)·(ψ(μ') − ψ(μ))
 // An epoch is one pass with oracle calls, in random order or sampled by block gap, then passes over the
-// cached labellings alone (Shah, Kolmogorov, Lampert 2015) until they gain next to nothing.
+// cached labellings alone (Shah, Kolmogorov, Lampert 2015; cached_program.hpp), each extrapolated
+// (pass_extrapolation.hpp), until what gap they find is small beside what the oracle found.
 //
 // Cost of a visit: scores of the example, up to `calls_per_visit` oracle calls, O(labellings) numbers per
 // step. Memory: O(labellings · (variables + labellings)) per example; no dense vector per example.
@@ -37,7 +38,10 @@ namespace {
 
 constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 // Every so many epochs a pass visits all examples and refreshes the block gaps; the others sample by them.
-constexpr std::uint64_t full_pass_every = 5;
+constexpr std::uint64_t full_pass_every = 2;
+constexpr std::uint32_t whole_cache_every = 10;  // cached passes
+// Cached passes end when the gap they still find is this part of what the oracle found.
+constexpr double cached_accuracy = 0.2;
 constexpr double least_gain = 1e-3;  // of the epoch's gain so far: less is not worth a cached pass
 
 class Bcfw final : public Solver {
@@ -48,7 +52,7 @@ class Bcfw final : public Solver {
         ascent_(problem,
                 options.representation == Representation::labellings ? make_vertex_blocks(problem, options)
                                                                      : make_marginal_blocks(problem),
-                options.batch),
+                options.batch, options),
         order_(problem.data.size()),
         average_(options.averaging, problem.data.templates().storage()) {}
 
@@ -65,11 +69,21 @@ class Bcfw final : public Solver {
       begin_pass(0);
     }
     for (;;) {
-      if (!run_pass(control)) return false;
+      if (!run_pass(control)) {
+        if (pass_ > 0) ascent_.end_passes();
+        return false;
+      }
+      if (pass_ == 0) {
+        oracle_gap_ = pass_gap_;
+      } else {
+        pass_gain_ += ascent_.follow_pass();
+      }
       epoch_gain_ += pass_gain_;
       if (!worth_another_pass()) break;
+      if (pass_ == 0) ascent_.start_passes();
       begin_pass(pass_ + 1);
     }
+    if (pass_ > 0) ascent_.end_passes();
     in_epoch_ = false;
     ++epochs_;
     average_.add(ascent_.weights().span(), epochs_);
@@ -95,6 +109,9 @@ class Bcfw final : public Solver {
     out.put(cursor_);
     out.put(pass_gain_);
     out.put(epoch_gain_);
+    out.put(pass_gap_);
+    out.put(oracle_gap_);
+    if (in_epoch_ && pass_ > 0) ascent_.save_passes(out);
   }
 
   void restore(ByteReader& in) override {
@@ -107,33 +124,46 @@ class Bcfw final : public Solver {
     cursor_ = in.get<std::uint64_t>();
     pass_gain_ = in.get<double>();
     epoch_gain_ = in.get<double>();
+    pass_gap_ = in.get<double>();
+    oracle_gap_ = in.get<double>();
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");
     if (!std::isfinite(pass_gain_) || !std::isfinite(epoch_gain_))
       in.fail("holds a gain that is not a finite number");
+    if (!std::isfinite(pass_gap_) || !std::isfinite(oracle_gap_))
+      in.fail("holds a gap that is not a finite number");
+    if (in_epoch_ && pass_ > 0) ascent_.resume_passes(in);
   }
 
   void warm_start(ByteReader& in) override { ascent_.blocks().warm_start(in); }
 
  private:
-  Visit kind() const { return pass_ == 0 ? Visit::oracle : Visit::cached; }
+  // Labellings without weight rarely gain any: most passes leave them out, as shrinking does (Joachims 1999).
+  Visit kind() const {
+    if (pass_ == 0) return Visit::oracle;
+    return pass_ % whole_cache_every == 1 ? Visit::cached : Visit::support;
+  }
 
   void begin_pass(std::uint32_t pass) {
     pass_ = pass;
     cursor_ = 0;
     pass_gain_ = 0;
+    pass_gap_ = 0;
     Random random(problem_.seed, epochs_, pass);
     if (options_.gap_sampling && pass == 0 && epochs_ % full_pass_every != 0) {
       order_.sample(random, ascent_.gaps(), most_visits);
-    } else {
+    } else if (pass == 0) {
       order_.permute(random);
+    } else {
+      order_.permute_runs(random, options_.batch);
     }
   }
 
   // Measured on OCR: new labellings are worth most when the passes before have used up the old ones, so
-  // cached passes go on until they gain next to nothing, not until an oracle pass would gain more at once.
+  // cached passes go on until they are nearly solved, not until an oracle pass would gain more at once.
   bool worth_another_pass() const {
     if (!ascent_.blocks().has_cache() || pass_ >= options_.cached_passes) return false;
-    return pass_ == 0 || pass_gain_ > least_gain * epoch_gain_;
+    if (pass_ == 0) return true;
+    return pass_gap_ > cached_accuracy * oracle_gap_ && pass_gain_ > least_gain * epoch_gain_;
   }
 
   bool run_pass(EpochControl& control) {
@@ -142,7 +172,9 @@ class Bcfw final : public Solver {
     while (cursor_ < order_.size()) {
       // One batch after the other: an example is never visited twice at once.
       const auto batch = order_.batch(cursor_, ascent_.most_visits());
-      pass_gain_ += ascent_.visit(batch, kind()).gain;
+      const BlockAscent::Result result = ascent_.visit(batch, kind());
+      pass_gain_ += result.gain;
+      pass_gap_ += result.gap;
       cursor_ += batch.size();
       const double done = static_cast<double>(cursor_) / static_cast<double>(order_.size());
       if (!control.proceed((pass_ + done) / passes)) return false;
@@ -162,6 +194,7 @@ class Bcfw final : public Solver {
   std::uint32_t pass_ = 0;
   std::uint64_t cursor_ = 0;
   double pass_gain_ = 0, epoch_gain_ = 0;
+  double pass_gap_ = 0, oracle_gap_ = 0;  // Σ of block gaps: of the pass so far, of the pass with the oracle
 };
 
 }  // namespace

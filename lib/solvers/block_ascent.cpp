@@ -12,9 +12,13 @@ namespace {
 
 constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
 
+// Visits without the oracle go over the compiled cache.
+bool is_compiled(Visit kind) { return kind == Visit::cached || kind == Visit::support; }
+
 }  // namespace
 
-BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch)
+BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch,
+                         const BcfwOptions& options)
     : problem_(problem),
       at_once_(problem.delay > 0 || problem.mode == Mode::async ? async_visits
                                                                 : std::min(batch, problem.data.size())),
@@ -23,12 +27,15 @@ BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blo
       gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
       workers_(static_cast<std::size_t>(problem.arena.threads())),
       steps_(std::min(batch, problem.data.size())),
+      program_(problem, options),
+      extrapolation_(problem, program_, weights_),
       pending_(problem.delay),
       proposing_(problem.arena.threads()),
       committing_(problem.arena.threads()) {}
 
 void BlockAscent::make_room(std::uint32_t visits) {
   blocks_->make_room(visits);
+  make_pass_room();
   for (BlockStep& step : steps_) blocks_->reserve_step(step);
   for (BlockWorker& worker : workers_) {
     blocks_->reserve_worker(worker);
@@ -38,7 +45,8 @@ void BlockAscent::make_room(std::uint32_t visits) {
 
 BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
   if (problem_.delay > 0) return visit_delayed(examples, kind);
-  return problem_.mode == Mode::async ? visit_async(examples, kind) : visit_batch(examples, kind);
+  if (problem_.mode == Mode::async) return visit_async(examples, kind);
+  return is_compiled(kind) ? visit_compiled(examples, kind == Visit::support) : visit_batch(examples, kind);
 }
 
 BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> examples, Visit kind) {
@@ -54,15 +62,57 @@ BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> exam
       &proposing_);
   const auto start = WorkClock::Clock::now();
   Result result;
+  const Dataset& data = problem_.data;
   for (std::size_t k = 0; k < examples.size(); ++k) {
     const BlockStep& step = steps_[k];
-    const double slope =
-        step.changes.empty() ? 0 : step.loss_change + weights_.product(problem_.data, step.changes);
-    result.gain +=
-        take(step, kind, slope, [&](double scale) { weights_.commit(problem_.data, step.changes, scale); });
+    const double slope = step.changes.empty() && step.deviations.empty()
+                             ? 0
+                             : step.loss_change + weights_.product(data, step.changes) +
+                                   weights_.product(data, step.deviations);
+    result.gain += take(step, kind, slope, [&](double scale) {
+      weights_.commit(data, step.changes, scale);
+      weights_.commit(data, step.deviations, scale);
+    });
     result.gap += step.block_gap;
   }
   committing_.add(0, WorkClock::Clock::now() - start);
+  return result;
+}
+
+BlockAscent::Result BlockAscent::visit_compiled(std::span<const std::uint32_t> examples, bool support) {
+  const auto propose_one = [&](std::size_t k, std::uint32_t example, int worker) {
+    steps_[k].example = example;
+    program_.propose(weights_.data(), support, workers_[static_cast<std::size_t>(worker)], steps_[k]);
+  };
+  Result result;
+  const auto commit_one = [&](std::size_t k, bool fresh) {
+    const BlockStep& step = steps_[k];
+    result.gap += step.block_gap;
+    if (step.terms.empty()) return;
+    const double slope = fresh ? step.slope : step.loss_change + program_.product(step, weights_.data());
+    result.gain += take(step, Visit::cached, slope, [&](double scale) {
+      weights_.change([&](double* w) { program_.commit(step, scale, w); });
+    });
+  };
+  const auto start = WorkClock::Clock::now();
+  if (short_visits_) {
+    // One after the other, each against the weights the one before left.
+    for (const std::uint32_t example : examples) {
+      propose_one(0, example, 0);
+      commit_one(0, true);
+    }
+    committing_.add(0, WorkClock::Clock::now() - start);
+    return result;
+  }
+  problem_.arena.for_each_block(
+      examples.size(), 1,
+      [&](std::size_t begin, std::size_t end, int worker) {
+        for (std::size_t k = begin; k < end; ++k) propose_one(k, examples[k], worker);
+      },
+      &proposing_);
+  const auto proposed = WorkClock::Clock::now();
+  for (std::size_t k = 0; k < examples.size(); ++k) commit_one(k, k == 0);
+  committing_.add(0, WorkClock::Clock::now() - proposed);
   return result;
 }
 
@@ -73,6 +123,7 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
       [&](std::size_t begin, std::size_t end, int index) {
         BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
         Result& result = results[static_cast<std::size_t>(index)];
+        BlockStep& step = worker.step;
         const auto start = WorkClock::Clock::now();
         weights_.refresh(worker.replica.reserve(weights_.size()));
         committing_.add(index, WorkClock::Clock::now() - start);
@@ -80,8 +131,8 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
         // A clock is read around one commit of the block, which stands for all of them.
         const std::size_t timed = begin + worker.replica_version % (end - begin);
         for (std::size_t k = begin; k < end; ++k) {
-          worker.step.example = examples[k];
-          blocks_->propose(worker.replica.data(), worker.replica_version, kind, worker, worker.step);
+          step.example = examples[k];
+          propose(worker.replica.data(), worker.replica_version, kind, worker, step);
           const auto proposed = k == timed ? WorkClock::Clock::now() : WorkClock::Clock::time_point{};
           commit_async(kind, worker, result);
           if (k == timed) committing_.add(index, WorkClock::Clock::now() - proposed, end - begin);
@@ -96,40 +147,75 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
   return sum;
 }
 
+void BlockAscent::propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker,
+                          BlockStep& step) {
+  if (is_compiled(kind)) {
+    program_.propose(w, kind == Visit::support, worker, step);
+  } else {
+    blocks_->propose(w, version, kind, worker, step);
+  }
+}
+
 void BlockAscent::commit_async(Visit kind, BlockWorker& worker, Result& result) {
   const BlockStep& step = worker.step;
-  const double slope =
-      step.changes.empty() ? 0 : step.loss_change + weights_.product_async(problem_.data, step.changes);
-  result.gain += take(step, kind, slope, [&](double scale) {
-    worker.adds.add(weights_.commit_async(problem_.data, step.changes, scale));
-  });
+  const Dataset& data = problem_.data;
   result.gap += step.block_gap;
+  if (is_compiled(kind)) {
+    if (step.terms.empty()) return;
+    const double slope = step.loss_change + program_.product_async(step, weights_);
+    result.gain += take(step, kind, slope,
+                        [&](double scale) { worker.adds.add(program_.commit_async(step, scale, weights_)); });
+    return;
+  }
+  const double slope = step.changes.empty() && step.deviations.empty()
+                           ? 0
+                           : step.loss_change + weights_.product_async(data, step.changes) +
+                                 weights_.product_async(data, step.deviations);
+  result.gain += take(step, kind, slope, [&](double scale) {
+    worker.adds.add(weights_.commit_async(data, step.changes, scale));
+    worker.adds.add(weights_.commit_async(data, step.deviations, scale));
+  });
 }
 
 BlockAscent::Result BlockAscent::visit_delayed(std::span<const std::uint32_t> examples, Visit kind) {
   BlockWorker& worker = workers_.front();
   BlockStep& step = worker.step;
+  const Dataset& data = problem_.data;
   double* const seen = worker.replica.reserve(weights_.size());
   std::copy_n(weights_.data(), weights_.size(), seen);  // threads meet between two calls
   ++worker.replica_version;
+  const auto add = [&](const BlockStep& change, double scale, double* w) {
+    if (is_compiled(kind)) {
+      program_.commit(change, scale, w);
+    } else {
+      add_changes(data, change.changes, scale, w);
+      add_changes(data, change.deviations, scale, w);
+    }
+  };
   Result result;
   for (std::size_t k = 0; k < examples.size(); ++k) {
     step.example = examples[k];
-    blocks_->propose(seen, worker.replica_version, kind, worker, step);
+    propose(seen, worker.replica_version, kind, worker, step);
     Pending& pending = pending_[k % pending_.size()];
-    if (k >= pending_.size() && !pending.changes.empty()) {
-      add_changes(problem_.data, pending.changes, pending.scale, seen);
+    if (k >= pending_.size() && pending.scale != 0) {
+      add(pending.step, pending.scale, seen);
       ++worker.replica_version;
     }
-    pending.changes.clear();
-    const double slope =
-        step.changes.empty() ? 0 : step.loss_change + weights_.product(problem_.data, step.changes);
+    pending.scale = 0;
+    result.gap += step.block_gap;
+    const bool compiled = is_compiled(kind);
+    if (compiled ? step.terms.empty() : step.changes.empty() && step.deviations.empty()) {
+      take(step, kind, 0, [](double) {});
+      continue;
+    }
+    const double slope = step.loss_change + (compiled ? program_.product(step, weights_.data())
+                                                      : weights_.product(data, step.changes) +
+                                                            weights_.product(data, step.deviations));
     result.gain += take(step, kind, slope, [&](double scale) {
-      weights_.commit(problem_.data, step.changes, scale);
-      pending.changes = step.changes;
+      weights_.change([&](double* w) { add(step, scale, w); });
+      pending.step = step;
       pending.scale = scale;
     });
-    result.gap += step.block_gap;
   }
   return result;
 }
@@ -137,17 +223,47 @@ BlockAscent::Result BlockAscent::visit_delayed(std::span<const std::uint32_t> ex
 // The exact line search and the change; returns the gain in M·D.
 template <class Commit>
 double BlockAscent::take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes) {
-  if (kind != Visit::cached) gap_[step.example] = step.block_gap;
+  if (!is_compiled(kind)) gap_[step.example] = step.block_gap;
   if (!(slope > 0)) return 0;
   const double scale = problem_.objective.weight_scale();
   const double curvature = scale * std::max(0.0, step.curvature);
   const double length = curvature <= slope ? 1.0 : slope / curvature;
   commit_changes(-scale * length);
-  blocks_->apply(step, length);
+  if (is_compiled(kind)) {
+    program_.apply(step, length);
+  } else {
+    blocks_->apply(step, length);
+  }
   const double gain = length * (slope - length * curvature / 2);
   gap_[step.example] = std::max(0.0, gap_[step.example] - gain);
   return gain;
 }
+
+void BlockAscent::make_pass_room() {
+  if (blocks_->cache() == nullptr) return;
+  program_.make_room();
+  extrapolation_.make_room(*blocks_->cache());
+}
+
+void BlockAscent::compile() {
+  program_.compile(*blocks_->cache());
+  short_visits_ = program_.has_short_visits();
+}
+
+void BlockAscent::start_passes() {
+  compile();
+  extrapolation_.start();
+}
+
+void BlockAscent::resume_passes(ByteReader& in) {
+  if (blocks_->cache() == nullptr) in.fail("is within a pass over a cache, and there is none");
+  // The blocks have the room they had, and must keep the vertices they have.
+  make_pass_room();
+  compile();
+  extrapolation_.restore(in);
+}
+
+void BlockAscent::end_passes() { program_.store_weights(*blocks_->cache()); }
 
 std::uint64_t BlockAscent::oracle_calls() const {
   std::uint64_t calls = earlier_oracle_calls_;
@@ -157,7 +273,8 @@ std::uint64_t BlockAscent::oracle_calls() const {
 }
 
 std::uint64_t BlockAscent::bytes() const {
-  return blocks_->bytes() + weights_.bytes() + gap_.size() * sizeof(double);
+  return blocks_->bytes() + program_.bytes() + extrapolation_.bytes() + weights_.bytes() +
+         gap_.size() * sizeof(double);
 }
 
 std::optional<WorkSplit> BlockAscent::work() const {

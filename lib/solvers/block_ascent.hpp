@@ -20,7 +20,9 @@
 
 #include "base/stream.hpp"
 #include "parallel/work_clock.hpp"
+#include "solvers/cached_program.hpp"
 #include "solvers/dual_blocks.hpp"
+#include "solvers/pass_extrapolation.hpp"
 #include "solvers/solver.hpp"
 #include "state/weight_store.hpp"
 
@@ -38,7 +40,9 @@ class BlockAscent {
     double gap = 0;  // of the blocks before their steps: to the oracle's vertex, or among what is cached
   };
 
-  BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch);
+  // `options` say how to step over cached vertices, where there are any.
+  BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch,
+              const BcfwOptions& options = {});
 
   // Room for so many visits with the oracle before the next call; nothing is allocated in between.
   void make_room(std::uint32_t visits);
@@ -47,6 +51,16 @@ class BlockAscent {
   std::size_t most_visits() const { return at_once_; }
   // In the mode of the problem. Asynchronously, sums depend on the timing.
   Result visit(std::span<const std::uint32_t> examples, Visit kind);
+
+  // Passes over what is cached, for blocks that have a cache: start_passes() before the first one;
+  // follow_pass() after each, which goes on in the direction of the passes so far and returns the gain in
+  // M·D; end_passes() when blocks() is to hold the point again, after the last one or in between.
+  void start_passes();
+  double follow_pass() { return extrapolation_.extrapolate(); }
+  void end_passes();
+  // Where passes are under way, after save() and restore().
+  void save_passes(ByteWriter& out) const { extrapolation_.save(out); }
+  void resume_passes(ByteReader& in);
 
   DualBlocks& blocks() { return *blocks_; }
   const DualBlocks& blocks() const { return *blocks_; }
@@ -64,13 +78,17 @@ class BlockAscent {
  private:
   // A change of w that visits to come do not see yet.
   struct Pending {
-    std::vector<CliqueChange> changes;
-    double scale = 0;
+    BlockStep step;
+    double scale = 0;  // none
   };
 
+  void make_pass_room();
+  void compile();
   Result visit_batch(std::span<const std::uint32_t> examples, Visit kind);
+  Result visit_compiled(std::span<const std::uint32_t> examples, bool support);
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_delayed(std::span<const std::uint32_t> examples, Visit kind);
+  void propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker, BlockStep& step);
   // The line search and the change of the worker's step.
   void commit_async(Visit kind, BlockWorker& worker, Result& result);
   template <class Commit>
@@ -83,6 +101,9 @@ class BlockAscent {
   std::vector<double> gap_;
   std::vector<BlockWorker> workers_;
   std::vector<BlockStep> steps_;
+  CachedProgram program_;
+  bool short_visits_ = false;  // of program_
+  PassExtrapolation extrapolation_;
   std::vector<Pending> pending_;            // a ring of `delay` visits' changes
   std::uint64_t earlier_oracle_calls_ = 0;  // before a resumed run started
   WorkClock proposing_, committing_;

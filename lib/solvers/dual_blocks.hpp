@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/stream.hpp"
 #include "margrave/options.hpp"
 #include "solvers/solver.hpp"
 #include "state/feature_gram.hpp"
+#include "state/vertex_cache.hpp"
 
 namespace margrave {
 
@@ -19,21 +21,31 @@ struct LocalChange {
   double coefficient;
 };
 
+// coefficient · a term of the compiled cache (cached_program.hpp)
+struct TermChange {
+  std::uint32_t term;
+  double coefficient;
+};
+
 // A direction in one block, found against some weights: from the block's point μ to a better one μ'.
 struct BlockStep {
   std::uint32_t example = 0;
   double loss_change = 0;  // <μ' − μ, Δ>
+  double slope = 0;        // <μ' − μ, θ> at the weights it was found against; compiled visits only
   double curvature = 0;    // |ψ(μ') − ψ(μ)|²
   double block_gap = 0;  // bound of <μ', θ> − <μ, θ> over all μ', or over what is cached on cached visits
-  std::vector<CliqueChange> changes;  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ))
-  std::vector<double> target;         // weights of the labellings at μ'
-  std::vector<double> before;         // the same before the last steps
-  std::vector<double> difference;     // of the weights of the moved labellings, summing to nothing
-  std::vector<LocalChange> local;     // scratch for `changes`
-  std::vector<std::uint32_t> moved;   // scratch: the vertices whose weights change
-  std::vector<std::size_t> cursor;    // scratch: places in fractional vertices
-  std::uint64_t oracle_calls = 0;     // counts up
-  std::vector<Mass> vertex;           // the target, where it is one
+  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ)): changes of joint states, deviations from the truth, or compiled terms
+  std::vector<CliqueChange> changes;
+  std::vector<DeviationChange> deviations;
+  std::vector<TermChange> terms;
+  std::vector<double> target;        // weights of the labellings at μ'
+  std::vector<double> before;        // the same before the last steps
+  std::vector<double> difference;    // of the weights of the moved labellings, summing to nothing
+  std::vector<LocalChange> local;    // scratch for `changes`
+  std::vector<std::uint32_t> moved;  // scratch: the vertices whose weights change
+  std::vector<double> coefficient;   // scratch: of the block's deviations
+  std::uint64_t oracle_calls = 0;    // counts up
+  std::vector<Mass> vertex;          // the target, where it is one
 };
 
 // A worker's memory.
@@ -46,6 +58,7 @@ struct BlockWorker {
   std::vector<Mass> masses, fractional;
   std::vector<std::uint32_t> labels;
   Buffer<double> gradient;
+  Buffer<double> scores;   // of deviations or terms
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
   std::uint64_t replica_version = 0;
   BlockStep step;   // asynchronous mode
@@ -53,8 +66,8 @@ struct BlockWorker {
 };
 
 // What a visit of an example does: asks the oracle and steps; asks the oracle and only keeps its vertex;
-// steps over what is cached.
-enum class Visit : std::uint8_t { oracle, collect, cached };
+// steps over what is cached; steps over what of it has weight.
+enum class Visit : std::uint8_t { oracle, collect, cached, support };
 
 class DualBlocks : public DualPoint {
  public:
@@ -67,6 +80,8 @@ class DualBlocks : public DualPoint {
   virtual void apply(const BlockStep& step, double length) = 0;
   // Whether passes without the oracle can gain anything.
   virtual bool has_cache() const = 0;
+  // The vertices behind that, or nullptr.
+  virtual const VertexCache* cache() const { return nullptr; }
   // Room for `visits` more proposals per example before the next call.
   virtual void make_room(std::uint32_t visits) = 0;
   // Room in a step and a worker for any proposal until the next make_room().

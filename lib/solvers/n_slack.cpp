@@ -36,7 +36,8 @@ class NSlack final : public Solver {
   NSlack(const Problem& problem, const NSlackOptions& options)
       : problem_(problem),
         options_(options),
-        ascent_(problem, make_vertex_blocks(problem, block_options(options)), options.batch),
+        ascent_(problem, make_vertex_blocks(problem, block_options(options)), options.batch,
+                block_options(options)),
         order_(problem.data.size()) {}
 
   std::string_view name() const override { return "n-slack"; }
@@ -51,11 +52,20 @@ class NSlack final : public Solver {
       begin_pass(0);
     }
     for (;;) {
-      if (!run_pass(control)) return false;
-      if (pass_ == 0) violation_ = pass_gap_;
+      if (!run_pass(control)) {
+        if (pass_ > 0) ascent_.end_passes();
+        return false;
+      }
+      if (pass_ == 0) {
+        violation_ = pass_gap_;
+      } else {
+        ascent_.follow_pass();
+      }
       if (pass_ >= options_.qp_passes || (pass_ > 0 && pass_gap_ <= options_.qp_accuracy * violation_)) break;
+      if (pass_ == 0) ascent_.start_passes();
       begin_pass(pass_ + 1);
     }
+    if (pass_ > 0) ascent_.end_passes();
     in_epoch_ = false;
     ++rounds_;
     return true;
@@ -78,6 +88,7 @@ class NSlack final : public Solver {
     out.put(cursor_);
     out.put(pass_gap_);
     out.put(violation_);
+    if (in_epoch_ && pass_ > 0) ascent_.save_passes(out);
   }
 
   void restore(ByteReader& in) override {
@@ -92,6 +103,7 @@ class NSlack final : public Solver {
     if (cursor_ > order_.size()) in.fail("points behind the end of a pass");
     if (!std::isfinite(pass_gap_) || !std::isfinite(violation_))
       in.fail("holds a gap that is not a finite number");
+    if (in_epoch_ && pass_ > 0) ascent_.resume_passes(in);
   }
 
   void warm_start(ByteReader& in) override { ascent_.blocks().warm_start(in); }
@@ -101,7 +113,11 @@ class NSlack final : public Solver {
     pass_ = pass;
     cursor_ = 0;
     pass_gap_ = 0;
-    order_.permute(Random(problem_.seed, rounds_, pass));
+    if (pass == 0) {
+      order_.permute(Random(problem_.seed, rounds_, pass));
+    } else {
+      order_.permute_runs(Random(problem_.seed, rounds_, pass), ascent_.batch());
+    }
   }
 
   bool run_pass(EpochControl& control) {

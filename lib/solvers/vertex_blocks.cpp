@@ -12,6 +12,7 @@
 #include "model/clique_scores.hpp"
 #include "optim/simplex_qp.hpp"
 #include "solvers/dual_blocks.hpp"
+#include "solvers/vertex_steps.hpp"
 #include "state/vertex_cache.hpp"
 
 namespace margrave {
@@ -19,12 +20,9 @@ namespace margrave {
 namespace {
 
 constexpr double negligible = 1e-14;      // gaps and gradient differences below are rounding
-constexpr double empty = 1e-18;           // weights below are none
-constexpr double cancelling = 1e-13;      // part of the largest change that is left of changes that cancel
 constexpr std::uint32_t keep_unused = 2;  // labellings without weight that outlive an epoch
 constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap is this part of what it was
 constexpr double same_product = 1e-9;  // two sums of one inner product differ by less, as part of the lengths
-constexpr double inner_accuracy = 1e-3;  // inner steps stop at this part of the first gradient difference
 
 class VertexBlocks final : public DualBlocks {
  public:
@@ -33,66 +31,54 @@ class VertexBlocks final : public DualBlocks {
 
   void propose(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
                BlockStep& step) override {
-    const std::size_t m = step.example;
-    const FactorGraph g = problem_.data[m];
-    step.changes.clear();
+    step.deviations.clear();
     step.block_gap = 0;
     step.loss_change = 0;
     step.curvature = 0;
-    worker.potentials.fill(problem_.data, g, w, version);
-    worker.potentials.add_loss(g, problem_.objective.loss_scale(g));
-    double truth = worker.potentials.score(g, g.labels());
+    const std::size_t m = step.example;
+    const FactorGraph g = problem_.data[m];
+    Potentials& potentials = worker.potentials;
+    potentials.fill(problem_.data, g, w, version);
     VertexCache::Block b = cache_.block(m);
-    double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
-    for (std::uint32_t k = 0; k < b.count; ++k)
-      gradient[k] = score(g, worker.potentials, b.vertex(k, g.variables())) - truth;
+    double* gradient = gradients(g.topology(), b, worker);
+    potentials.add_loss(g, problem_.objective.loss_scale(g));
+    double truth = potentials.score(g, g.labels());
     step.target.assign(b.weight, b.weight + b.count);
-    if (visit == Visit::cached) {
-      const double mean = std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
-      step.block_gap = std::max(0.0, *std::max_element(gradient, gradient + b.count) - mean);
-      move(b, gradient, VertexCache::absent, step.target.data());
-    } else {
-      worker.labels.resize(g.variables());
-      double first_gap = 0;
-      for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
-        const Answer answer = ask(g, worker);
-        const double hinge = answer.score - truth;
-        const double gap = hinge - std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
-        ++step.oracle_calls;
-        if (call == 0) {
-          first_gap = gap;
-          step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
-        }
-        if (gap <= std::max(negligible, block_accuracy * first_gap)) break;
-        std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
-        if (vertex == VertexCache::absent) {
-          vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
-          if (vertex == VertexCache::absent) break;
-          b = cache_.block(m);
-          b.loss[vertex] = problem_.objective.loss(g, b.vertex(vertex, g.variables()));
-          step.target.resize(b.count, 0.0);
-          gradient[vertex] = hinge;
-        }
-        if (visit == Visit::collect) break;
-        step.before.assign(step.target.begin(), step.target.end());
-        if (move(b, gradient, vertex, step.target.data()) == 0 || call + 1 == options_.calls_per_visit) break;
-        follow(g, m, b, step, worker.potentials);
-        truth = worker.potentials.score(g, g.labels());
+    worker.labels.resize(g.variables());
+    double first_gap = 0;
+    for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
+      const Answer answer = ask(g, worker);
+      const double hinge = answer.score - truth;
+      const double gap = hinge - std::inner_product(step.target.begin(), step.target.end(), gradient, 0.0);
+      ++step.oracle_calls;
+      if (call == 0) {
+        first_gap = gap;
+        step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
       }
+      if (gap <= std::max(negligible, block_accuracy * first_gap)) break;
+      std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
+      if (vertex == VertexCache::absent) {
+        vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
+        if (vertex == VertexCache::absent) break;
+        b = cache_.block(m);
+        b.loss[vertex] = problem_.objective.loss(g, b.vertex(vertex, g.variables()));
+        step.target.resize(b.count, 0.0);
+        gradient[vertex] = hinge;
+      }
+      if (visit == Visit::collect) break;
+      step.before.assign(step.target.begin(), step.target.end());
+      const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), step.target.data(),
+                         gradient};
+      if (take_steps(qp, options_, vertex) == 0 || call + 1 == options_.calls_per_visit) break;
+      follow(m, b, step, potentials);
+      truth = potentials.score(g, g.labels());
     }
-    describe(g, b, step);
+    describe(b, step);
   }
 
   void apply(const BlockStep& step, double length) override {
     const VertexCache::Block b = cache_.block(step.example);
-    double mass = 0;
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      const double weight =
-          length == 1 ? step.target[k] : b.weight[k] + length * (step.target[k] - b.weight[k]);
-      b.weight[k] = weight < empty ? 0 : weight;
-      mass += b.weight[k];
-    }
-    *std::max_element(b.weight, b.weight + b.count) += 1 - mass;
+    move_weights({b.weight, b.count}, step.target.data(), length);
   }
 
   void masses(std::size_t m, std::vector<Mass>& out) const override {
@@ -117,6 +103,7 @@ class VertexBlocks final : public DualBlocks {
   }
 
   bool has_cache() const override { return options_.steps != Steps::plain; }
+  const VertexCache* cache() const override { return has_cache() ? &cache_ : nullptr; }
   void make_room(std::uint32_t visits) override {
     cache_.make_room(visits, keep_unused);
     measure();
@@ -126,11 +113,12 @@ class VertexBlocks final : public DualBlocks {
     step.before.reserve(most_labellings_);
     step.moved.reserve(most_labellings_);
     step.difference.reserve(most_labellings_);
-    step.local.reserve(most_changes_);
-    step.changes.reserve(most_changes_);
+    step.coefficient.reserve(most_changes_);
+    step.deviations.reserve(most_changes_);
   }
   void reserve_worker(BlockWorker& worker) const override {
     worker.gradient.reserve(2 * most_labellings_);
+    worker.scores.reserve(most_changes_);
     worker.gram.block_out.reserve(most_labellings_ + 1);
   }
   std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
@@ -169,6 +157,23 @@ class VertexBlocks final : public DualBlocks {
   }
 
  private:
+  // g_a = Δ(a) + Σ mass · <w, deviation> of every vertex, from scores without the loss.
+  static double* gradients(const Topology& top, const VertexCache::Block& b, BlockWorker& worker) {
+    double* scores = worker.scores.reserve(b.deviations.size());
+    for (std::size_t j = 0; j < b.deviations.size(); ++j) {
+      const Deviation& d = b.deviations[j];
+      const double* at = worker.potentials.scores(top, d.clique);
+      scores[j] = at[d.place] - at[d.truth_place];
+    }
+    double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      double sum = b.loss[k];
+      b.for_each_part(k, [&](std::uint32_t j, double mass) { sum += mass * scores[j]; });
+      gradient[k] = sum;
+    }
+    return gradient;
+  }
+
   // The oracle's vertex goes to the worker's labels and fractional masses.
   Answer ask(const FactorGraph& g, BlockWorker& worker) const {
     if (!problem_.oracle->exact()) {
@@ -178,16 +183,6 @@ class VertexBlocks final : public DualBlocks {
     }
     const double score = problem_.oracle->argmax(g, worker.potentials, worker.scratch, worker.labels);
     return {score, score};
-  }
-
-  static double score(const FactorGraph& g, const Potentials& potentials, const VertexView& vertex) {
-    if (vertex.fractional.empty()) return potentials.score(g, vertex.labels);
-    const Topology& top = g.topology();
-    double sum = 0;
-    for_each_mass(top, vertex, [&](std::uint32_t a, std::uint32_t joint, double mass) {
-      sum += mass * potentials.score(top, a, joint);
-    });
-    return sum;
   }
 
   // visit(joint, mass) for what vertex k has in clique a. `cursor`: one number per vertex, zero before the
@@ -273,98 +268,34 @@ class VertexBlocks final : public DualBlocks {
     }
   }
 
-  // Moves `weight` over the block's labellings; returns the number of steps.
-  std::size_t move(const VertexCache::Block& b, double* gradient, std::uint32_t vertex,
-                   double* weight) const {
-    const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), weight, gradient};
-    // Labellings without mass do not count as low: the truth,
-    // say, stays far below the others once it is empty.
-    double high = -std::numeric_limits<double>::infinity();
-    double low = std::numeric_limits<double>::infinity();
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      high = std::max(high, gradient[k]);
-      if (weight[k] > 0) low = std::min(low, gradient[k]);
-    }
-    const double tolerance = std::max(negligible, inner_accuracy * (high - low));
-    switch (options_.steps) {
-      case Steps::pairwise:
-        return pairwise_steps(qp, options_.inner_steps, tolerance);
-      case Steps::away:
-        return away_steps(qp, options_.inner_steps, tolerance);
-      case Steps::plain:
-        return vertex == VertexCache::absent ? 0 : plain_step(qp, vertex);
-    }
-    return 0;
-  }
-
   // Brings the scores up to the weights that the steps from step.before to step.target would make.
-  void follow(const FactorGraph& g, std::size_t m, const VertexCache::Block& b, BlockStep& step,
-              Potentials& potentials) const {
-    merge_changes(g, b, step.before.data(), step);
+  void follow(std::size_t m, const VertexCache::Block& b, BlockStep& step, Potentials& potentials) const {
+    merge_changes(b, step.before.data(), step);
     const double scale = -problem_.objective.weight_scale();
-    for (const LocalChange& c : step.local)
-      gram_.add_to_scores(m, c.clique, c.joint, scale * c.coefficient, potentials);
+    for (const DeviationChange& c : step.deviations)
+      gram_.add_to_scores(m, c.deviation, scale * c.coefficient, potentials);
   }
 
-  // The direction from `from` to step.target, clique by clique, into step.local.
-  static void merge_changes(const FactorGraph& g, const VertexCache::Block& b, const double* from,
-                            BlockStep& step) {
-    const Topology& top = g.topology();
-    step.local.clear();
-    step.moved.clear();
-    step.difference.clear();
-    // The differences sum to nothing: the heaviest labelling gives what the others take. Its own difference
-    // would carry the rounding of a weight close to 1, which near the optimum exceeds the slope.
-    const auto heaviest = static_cast<std::uint32_t>(std::max_element(from, from + b.count) - from);
-    double given = 0;
-    double largest = 0;
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      if (k == heaviest || step.target[k] == from[k]) continue;
-      step.moved.push_back(k);
-      step.difference.push_back(step.target[k] - from[k]);
-      given += step.difference.back();
-      largest = std::max(largest, std::abs(step.difference.back()));
-    }
+  // The direction from `from` to step.target into step.deviations.
+  static void merge_changes(const VertexCache::Block& b, const double* from, BlockStep& step) {
+    step.deviations.clear();
+    const double largest = find_moves({from, b.count}, step);
     if (step.moved.empty()) return;
-    step.moved.push_back(heaviest);
-    step.difference.push_back(-given);
-    if (b.fractional != nullptr) step.cursor.assign(b.count, 0);
-    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
-      const auto first = static_cast<std::ptrdiff_t>(step.local.size());
-      for (std::size_t i = 0; i < step.moved.size(); ++i) {
-        visit_clique(top, b, step.moved[i], a, step.cursor.data(), [&](std::uint32_t joint, double mass) {
-          const double change = step.difference[i] * mass;
-          const auto known = std::find_if(step.local.begin() + first, step.local.end(),
-                                          [&](const LocalChange& c) { return c.joint == joint; });
-          if (known == step.local.end()) {
-            step.local.push_back({a, joint, change});
-          } else {
-            known->coefficient += change;
-          }
-        });
-      }
-      // Labellings that agree here cancel out.
-      const auto cancelled = [&](const LocalChange& c) {
-        return std::abs(c.coefficient) <= cancelling * largest;
-      };
-      step.local.erase(std::remove_if(step.local.begin() + first, step.local.end(), cancelled),
-                       step.local.end());
-    }
+    step.coefficient.assign(b.deviations.size(), 0.0);
+    for (std::size_t i = 0; i < step.moved.size(); ++i)
+      b.for_each_part(step.moved[i], [&](std::uint32_t j, double mass) {
+        step.coefficient[j] += step.difference[i] * mass;
+      });
+    // Where labellings agree, their changes cancel out.
+    for (std::size_t j = 0; j < b.deviations.size(); ++j)
+      if (std::abs(step.coefficient[j]) > cancelling * largest)
+        step.deviations.push_back({b.deviations[j], step.coefficient[j]});
   }
 
   // The direction step.target − b.weight as changes of w, with its loss and curvature.
-  void describe(const FactorGraph& g, const VertexCache::Block& b, BlockStep& step) const {
-    const Topology& top = g.topology();
-    merge_changes(g, b, b.weight, step);
-    for (std::size_t i = 0; i < step.moved.size(); ++i) {
-      const double change = step.difference[i];
-      const double* row = b.gram + std::size_t{step.moved[i]} * b.capacity;
-      step.loss_change += change * b.loss[step.moved[i]];
-      for (std::size_t j = 0; j < step.moved.size(); ++j)
-        step.curvature += change * row[step.moved[j]] * step.difference[j];
-    }
-    for (const LocalChange& c : step.local)
-      step.changes.push_back({top.template_of(c.clique), g.input_of(c.clique), c.joint, c.coefficient});
+  static void describe(const VertexCache::Block& b, BlockStep& step) {
+    merge_changes(b, b.weight, step);
+    measure_moves(b.loss, b.gram, b.capacity, step);
   }
 
   Problem problem_;

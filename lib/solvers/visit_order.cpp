@@ -19,6 +19,17 @@ void VisitOrder::permute(Random random) {
   round_end_.assign(1, order_.size());
 }
 
+void VisitOrder::permute_runs(Random random, std::size_t run) {
+  const std::size_t runs = (examples_ + run - 1) / run;
+  for (std::uint32_t r = 0; r < runs; ++r) count_[r] = r;
+  random.shuffle(std::span(count_).first(runs));
+  order_.clear();
+  for (std::size_t r = 0; r < runs; ++r)
+    for (std::size_t m = count_[r] * run; m < std::min(examples_, (count_[r] + 1) * run); ++m)
+      order_.push_back(static_cast<std::uint32_t>(m));
+  round_end_.assign(1, order_.size());
+}
+
 void VisitOrder::sample(Random random, std::span<const double> gap, std::uint32_t most_visits) {
   const double total = std::accumulate(gap.begin(), gap.end(), 0.0);
   const double unit = static_cast<double>(examples_) / total;

@@ -129,18 +129,17 @@ void FeatureGram::labelling_products(std::size_t m, const CachedLabel* added, co
   }
 }
 
-void FeatureGram::add_to_scores(std::size_t m, std::uint32_t clique, std::uint32_t joint, double coefficient,
+void FeatureGram::add_to_scores(std::size_t m, const Deviation& deviation, double coefficient,
                                 Potentials& potentials) const {
   const FactorGraph g = (*data_)[m];
   const Topology& top = g.topology();
   const Shape& shape = shapes_[g.topology_index()];
-  if (shape.group_of[clique] == no_group) return;
-  const Group& group = shape.groups[shape.group_of[clique]];
+  if (shape.group_of[deviation.clique] == no_group) return;
+  const Group& group = shape.groups[shape.group_of[deviation.clique]];
   const Template& t = data_->templates()[group.template_index];
-  const std::int32_t row = t.row_of[joint];
-  if (row < 0) return;
   const std::size_t n = group.cliques.size();
-  const double* gram = gram_.data() + gram_begin_[m] + group.gram_offset + shape.place_of[clique] * n;
+  const double* gram =
+      gram_.data() + gram_begin_[m] + group.gram_offset + shape.place_of[deviation.clique] * n;
   const std::size_t last = t.states.back();
   const double* first_scores = nullptr;
   const double* previous_scores = nullptr;
@@ -151,20 +150,23 @@ void FeatureGram::add_to_scores(std::size_t m, std::uint32_t clique, std::uint32
     if (scores == first_scores || scores == previous_scores) continue;
     if (i == 0) first_scores = scores;
     previous_scores = scores;
-    const auto product = [&](std::size_t y) {
+    const auto product = [&](std::uint32_t joint, std::size_t y) {
       if (!group.scattered) return gram[i];
-      return input_product(plain_input(*data_, g.input_of(clique), joint),
+      return input_product(plain_input(*data_, deviation.input, joint),
                            plain_input(*data_, g.input_of(a), y));
     };
-    const auto place = [&](std::size_t y) {
-      return a < top.variables() ? y : y / last * padded(last) + y % last;
-    };
-    if (t.kind == WeightRows::full) {
-      scores[place(static_cast<std::size_t>(row))] += coefficient * product(static_cast<std::size_t>(row));
+    if (t.kind == WeightRows::full) {  // rows are joint states
+      scores[deviation.place] += coefficient * product(deviation.joint, deviation.joint);
+      scores[deviation.truth_place] -= coefficient * product(deviation.truth, deviation.truth);
       continue;
     }
-    for (std::size_t y = 0; y < t.joint_states(); ++y)
-      if (t.row_of[y] == row) scores[place(y)] += coefficient * product(y);
+    for (std::size_t y = 0; y < t.joint_states(); ++y) {
+      double& score = scores[a < top.variables() ? y : y / last * padded(last) + y % last];
+      const std::int32_t row = t.row_of[y];
+      if (row < 0) continue;
+      if (row == deviation.row) score += coefficient * product(deviation.joint, y);
+      if (row == deviation.truth_row) score -= coefficient * product(deviation.truth, y);
+    }
   }
 }
 

@@ -16,11 +16,17 @@
 #include "base/buffer.hpp"
 #include "inference/potentials.hpp"
 #include "margrave/dataset.hpp"
+#include "model/deviation.hpp"
 #include "model/mass.hpp"
 #include "parallel/arena.hpp"
 #include "state/weight_store.hpp"
 
 namespace margrave {
+
+// A worker's memory to find a block's deviations by clique: lists linked through `next`.
+struct DeviationIndex {
+  std::vector<std::uint32_t> first, next;
+};
 
 class FeatureGram {
  public:
@@ -38,6 +44,7 @@ class FeatureGram {
     std::uint64_t block_size = 0;
     std::vector<std::uint32_t> differing;
     Buffer<double> block_out;  // products of a labelling that is being added
+    DeviationIndex deviations;
   };
 
   FeatureGram(const Dataset& data, Arena& arena);
@@ -56,9 +63,9 @@ class FeatureGram {
   void products(std::size_t m, const VertexView& added, const Vertices& known, std::size_t count,
                 Scratch& scratch, double* out) const;
 
-  // Scores after w += coefficient·φ_clique(joint): adds coefficient·<φ_clique(joint), φ_α(y)> to every clique
-  // α of the example.
-  void add_to_scores(std::size_t m, std::uint32_t clique, std::uint32_t joint, double coefficient,
+  // Scores after w += coefficient·δ, where δ = φ_clique(joint) − φ_clique(truth) is a deviation: adds
+  // coefficient·<δ, φ_α(y)> to every clique α of the example.
+  void add_to_scores(std::size_t m, const Deviation& deviation, double coefficient,
                      Potentials& potentials) const;
 
   std::uint64_t bytes() const { return gram_.bytes() + gram_begin_.size() * sizeof(std::uint64_t); }

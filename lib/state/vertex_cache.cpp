@@ -29,7 +29,7 @@ void check_weights(const ByteReader& in, std::span<const double> weight) {
 
 }  // namespace
 
-VertexCache::VertexCache(const Dataset& data) : blocks_(data.size()) {
+VertexCache::VertexCache(const Dataset& data) : data_(&data), blocks_(data.size()) {
   require_cached_labels(data.templates());
   for (std::size_t m = 0; m < data.size(); ++m) {
     Storage& s = blocks_[m];
@@ -54,7 +54,11 @@ VertexCache::Block VertexCache::block(std::size_t m) const {
           numbers + s.capacity,
           numbers + std::size_t{2} * s.capacity,
           const_cast<CachedLabel*>(s.labels.data()),
-          s.fractional.empty() ? nullptr : s.fractional.data()};
+          s.fractional.empty() ? nullptr : s.fractional.data(),
+          s.deviations,
+          s.runs.data(),
+          s.parts.data(),
+          s.masses.empty() ? nullptr : s.masses.data()};
 }
 
 void VertexCache::grow(Storage& s, std::uint32_t capacity) {
@@ -71,7 +75,47 @@ void VertexCache::grow(Storage& s, std::uint32_t capacity) {
   s.numbers = std::move(numbers);
   s.labels = std::move(labels);
   if (!s.fractional.empty()) s.fractional.resize(capacity);
+  s.runs.resize(capacity);
   s.capacity = capacity;
+}
+
+void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index) {
+  constexpr std::uint32_t none = absent;
+  Storage& s = blocks_[m];
+  const FactorGraph g = (*data_)[m];
+  index.first.assign(g.cliques(), none);
+  index.next.clear();
+  const auto link = [&](std::uint32_t number) {
+    std::uint32_t& first = index.first[s.deviations[number].clique];
+    index.next.push_back(first);
+    first = number;
+  };
+  for (std::uint32_t j = 0; j < s.deviations.size(); ++j) link(j);
+  const VertexView vertex = block(m).vertex(k, s.variables);
+  // A fractional vertex may come when there are parts without masses.
+  if (!vertex.fractional.empty()) s.masses.resize(s.parts.size(), 1.0);
+  const bool with_masses = !vertex.fractional.empty() || !s.masses.empty();
+  s.runs[k].begin = static_cast<std::uint32_t>(s.parts.size());
+  for_each_deviation(*data_, g, vertex, [&](const Deviation& d, double mass) {
+    std::uint32_t j = index.first[d.clique];
+    while (j != none && s.deviations[j].joint != d.joint) j = index.next[j];
+    if (j == none) {
+      j = static_cast<std::uint32_t>(s.deviations.size());
+      s.deviations.push_back(d);
+      link(j);
+    }
+    s.parts.push_back(j);
+    if (with_masses) s.masses.push_back(mass);
+  });
+  s.runs[k].end = static_cast<std::uint32_t>(s.parts.size());
+}
+
+void VertexCache::list_deviations(std::size_t m, DeviationIndex& index) {
+  Storage& s = blocks_[m];
+  s.deviations.clear();
+  s.parts.clear();
+  s.masses.clear();
+  for (std::uint32_t k = 0; k < s.count; ++k) list_deviations(m, k, index);
 }
 
 std::uint32_t VertexCache::find(std::size_t m, std::span<const std::uint32_t> labels,
@@ -93,7 +137,8 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   if (!fractional.empty() && s.fractional.empty()) s.fractional.resize(s.capacity);
   const Block b = block(m);
   std::uint32_t at = s.count;
-  if (at == s.capacity) {
+  const bool replaces = at == s.capacity;
+  if (replaces) {
     // Vertices are numbered by age: the first unused one is the one unused for longest, or close to it.
     at = 1;
     while (at < s.count && b.weight[at] != 0) ++at;
@@ -115,15 +160,20 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   for (std::uint32_t k = 0; k < known; ++k) row[k] = b.gram[std::size_t{k} * s.capacity + at] = out[k];
   b.weight[at] = 0;
   b.loss[at] = 0;
+  if (replaces) {
+    list_deviations(m, scratch.deviations);
+  } else {
+    list_deviations(m, at, scratch.deviations);
+  }
   return at;
 }
 
-void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
+bool VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   Storage& s = blocks_[m];
   const Block b = block(m);
   std::uint32_t unused = 0;
   for (std::uint32_t k = 1; k < s.count; ++k) unused += b.weight[k] == 0 ? 1 : 0;
-  if (unused <= keep) return;
+  if (unused <= keep) return false;
   const std::uint32_t surplus = unused - keep;
   // Keep order; the oldest unused go.
   std::uint32_t dropped = 0;
@@ -147,12 +197,22 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
       b.gram[i * s.capacity + j] = b.gram[std::size_t{kept[i]} * s.capacity + kept[j]];
   }
   s.count = to;
+  return true;
 }
 
 void VertexCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
+  DeviationIndex index;
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
-    drop_unused(m, keep_unused);
+    if (drop_unused(m, keep_unused)) list_deviations(m, index);
+    // Room for one more vertex that differs everywhere: most visits bring less.
+    const std::size_t cliques = (*data_)[m].cliques();
+    const auto make = [cliques](auto& list) {
+      if (list.capacity() < list.size() + cliques) list.reserve(2 * (list.size() + cliques));
+    };
+    make(s.deviations);
+    make(s.parts);
+    if (!s.masses.empty()) make(s.masses);
     if (s.count + visits > s.capacity) grow(s, std::max(s.count + visits, s.capacity + s.capacity / 2));
   }
 }
@@ -161,7 +221,9 @@ std::uint64_t VertexCache::bytes() const {
   std::uint64_t bytes = blocks_.capacity() * sizeof(Storage);
   for (const Storage& s : blocks_) {
     bytes += s.numbers.bytes() + s.labels.bytes();
-    bytes += s.fractional.capacity() * sizeof(std::vector<Mass>);
+    bytes += s.fractional.capacity() * sizeof(std::vector<Mass>) + s.runs.capacity() * sizeof(Run) +
+             s.deviations.capacity() * sizeof(Deviation) + s.parts.capacity() * sizeof(std::uint32_t) +
+             s.masses.capacity() * sizeof(double);
     for (const auto& masses : s.fractional) bytes += masses.capacity() * sizeof(Mass);
   }
   return bytes;
@@ -186,6 +248,7 @@ void VertexCache::restore(ByteReader& in, const Dataset& data) {
   // Rooms are larger than what they hold, so their size cannot be checked one by one; all of them together
   // must be in proportion to the file.
   std::uint64_t room = least_room + most_expansion * std::uint64_t{in.left()};
+  DeviationIndex index;
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
     const Topology& top = data[m].topology();
@@ -230,6 +293,7 @@ void VertexCache::restore(ByteReader& in, const Dataset& data) {
       std::copy(row.begin(), row.end(), b.gram + k * b.capacity);
     }
     check_finite(in, loss);
+    list_deviations(m, index);
   }
 }
 

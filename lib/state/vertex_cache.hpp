@@ -2,9 +2,10 @@
 // cache): labellings, and over relaxed oracles fractional vertices of the local polytope too.
 //
 // An example's block holds its vertices a, their weights α_a (≥ 0, summing to 1), losses Δ(a) and the Gram
-// matrix Q_ab = <ψ(a), ψ(b)>. Vertex 0 is the truth (ψ = 0) and is never dropped. A block belongs to the task
-// that visits the example; growth happens between passes (make_room), so that nothing is allocated while
-// tasks run, but for the masses of fractional vertices.
+// matrix Q_ab = <ψ(a), ψ(b)>. Vertex 0 is the truth (ψ = 0) and is never dropped. Every vertex is also kept
+// as its deviations from the truth, −ψ(a) = Σ mass · deviation, which the vertices of a block share. A block
+// belongs to the task that visits the example; growth happens between passes (make_room), so that next to
+// nothing is allocated while tasks run: masses of fractional vertices, deviations beyond what was foreseen.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,16 @@
 #include "base/buffer.hpp"
 #include "base/stream.hpp"
 #include "margrave/dataset.hpp"
+#include "model/deviation.hpp"
 #include "state/feature_gram.hpp"
 
 namespace margrave {
 
 class VertexCache {
  public:
+  struct Run {
+    std::uint32_t begin = 0, end = 0;
+  };
   // One example's part, as pointers into its memory.
   struct Block {
     std::uint32_t count;
@@ -29,6 +34,17 @@ class VertexCache {
     double* gram;                         // row-major, `capacity` per row
     CachedLabel* labels;                  // those of vertex k start at k · variables
     const std::vector<Mass>* fractional;  // of each vertex; nullptr where all are labellings
+    std::span<const Deviation> deviations;
+    const Run* runs;             // of each vertex
+    const std::uint32_t* parts;  // numbers of deviations, a run per vertex
+    const double* masses;        // of the parts; nullptr where all are 1
+
+    // visit(number of the deviation, mass) for those of vertex k.
+    template <class Visit>
+    void for_each_part(std::size_t k, Visit&& visit) const {
+      for (std::uint32_t i = runs[k].begin; i < runs[k].end; ++i)
+        visit(parts[i], masses != nullptr ? masses[i] : 1.0);
+    }
     FeatureGram::Vertices vertices() const { return {labels, fractional}; }
     VertexView vertex(std::size_t k, std::size_t variables) const { return vertices()(k, variables); }
   };
@@ -38,6 +54,8 @@ class VertexCache {
 
   std::size_t size() const { return blocks_.size(); }
   Block block(std::size_t m) const;
+  std::uint32_t count(std::size_t m) const { return blocks_[m].count; }
+  std::uint32_t capacity(std::size_t m) const { return blocks_[m].capacity; }
 
   // Number of the vertex in the block, or `absent`. A vertex is given as split_masses() leaves it.
   static constexpr std::uint32_t absent = ~0U;
@@ -63,12 +81,22 @@ class VertexCache {
     Buffer<double> numbers;  // weight, loss, gram
     Buffer<CachedLabel> labels;
     std::vector<std::vector<Mass>> fractional;  // `capacity` of them from the first fractional vertex on
+    std::vector<Deviation> deviations;
+    std::vector<Run> runs;  // `capacity` of them
+    std::vector<std::uint32_t> parts;
+    std::vector<double> masses;  // as many as parts from the first fractional vertex on
     std::uint32_t count = 0;
     std::uint32_t capacity = 0;
     std::uint32_t variables = 0;
   };
   static void grow(Storage& s, std::uint32_t capacity);
-  void drop_unused(std::size_t m, std::uint32_t keep);
+  bool drop_unused(std::size_t m, std::uint32_t keep);
+  // Lists the deviations of vertex k.
+  void list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index);
+  // The same for all vertices, from the start. Lists are always as this leaves them: their order decides
+  // bits.
+  void list_deviations(std::size_t m, DeviationIndex& index);
+  const Dataset* data_;
   std::vector<Storage> blocks_;
 };
 

@@ -24,6 +24,10 @@ Shards::Shards(std::uint64_t storage) {
   begin_.push_back(storage);
 }
 
+void add_changes(const Dataset& data, std::span<const DeviationChange> changes, double scale, double* cells) {
+  for (const DeviationChange& c : changes) add_deviation(data, c.deviation, scale * c.coefficient, cells);
+}
+
 void add_changes(const Dataset& data, std::span<const CliqueChange> changes, double scale, double* cells) {
   for (const CliqueChange& c : changes) {
     for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, scale * c.coefficient,
@@ -59,6 +63,18 @@ void WeightStore::commit(const Dataset& data, std::span<const CliqueChange> chan
   ++version_;
 }
 
+void WeightStore::commit(const Dataset& data, std::span<const DeviationChange> changes, double scale) {
+  add_changes(data, changes, scale, cells_.data());
+  ++version_;
+}
+
+double WeightStore::product(const Dataset& data, std::span<const DeviationChange> changes) const {
+  double sum = 0;
+  for (const DeviationChange& c : changes)
+    sum += c.coefficient * deviation_score(data, c.deviation, cells_.data());
+  return sum;
+}
+
 void WeightStore::commit(const WeightChange& change, double scale) {
   change.add_to(cells_.data(), scale);
   ++version_;
@@ -90,6 +106,25 @@ double WeightStore::product_async(const Dataset& data, std::span<const CliqueCha
     for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, c.coefficient,
                     [&](std::uint64_t cell, double value) { sum += value * load(cell); });
   }
+  return sum;
+}
+
+AtomicAdds WeightStore::commit_async(const Dataset& data, std::span<const DeviationChange> changes,
+                                     double scale) noexcept {
+  AtomicAdds count;
+  for (const DeviationChange& c : changes)
+    for_each_weight(data, c.deviation, scale * c.coefficient, [&](std::uint64_t cell, double value) {
+      count.add({1, add(cell, value)});
+    });
+  return count;
+}
+
+double WeightStore::product_async(const Dataset& data,
+                                  std::span<const DeviationChange> changes) const noexcept {
+  double sum = 0;
+  for (const DeviationChange& c : changes)
+    for_each_weight(data, c.deviation, c.coefficient,
+                    [&](std::uint64_t cell, double value) { sum += value * load(cell); });
   return sum;
 }
 

@@ -17,6 +17,7 @@
 #include "base/buffer.hpp"
 #include "margrave/dataset.hpp"
 #include "model/clique_scores.hpp"
+#include "model/deviation.hpp"
 #include "parallel/arena.hpp"
 #include "state/weight_change.hpp"
 
@@ -27,6 +28,12 @@ struct CliqueChange {
   std::uint32_t template_index;
   std::uint32_t input;
   std::uint32_t joint;
+  double coefficient;
+};
+
+// coefficient · (φ_α(y) − φ_α(y*))
+struct DeviationChange {
+  Deviation deviation;
   double coefficient;
 };
 
@@ -43,6 +50,7 @@ struct AtomicAdds {
 
 // cells += scale · Σ changes, in order.
 void add_changes(const Dataset& data, std::span<const CliqueChange> changes, double scale, double* cells);
+void add_changes(const Dataset& data, std::span<const DeviationChange> changes, double scale, double* cells);
 
 // Runs of storage cells; their number depends on the weights alone, never on the threads.
 class Shards {
@@ -79,9 +87,17 @@ class WeightStore {
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes, double scale);
   // The same from one thread: a single small change set between exact line searches.
   void commit(const Dataset& data, std::span<const CliqueChange> changes, double scale);
+  void commit(const Dataset& data, std::span<const DeviationChange> changes, double scale);
   void commit(const WeightChange& change, double scale);
+  // f(cells) changes them in place.
+  template <class F>
+  void change(F&& f) {
+    f(cells_.data());
+    ++version_;
+  }
   // <w, Σ changes>
   double product(const Dataset& data, std::span<const CliqueChange> changes) const;
+  double product(const Dataset& data, std::span<const DeviationChange> changes) const;
   double product(const WeightChange& change) const { return change.product(cells_.data()); }
 
   // Asynchronous mode. Returns the number of failed attempts.
@@ -102,6 +118,9 @@ class WeightStore {
   }
   AtomicAdds commit_async(const Dataset& data, std::span<const CliqueChange> changes, double scale) noexcept;
   double product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept;
+  AtomicAdds commit_async(const Dataset& data, std::span<const DeviationChange> changes,
+                          double scale) noexcept;
+  double product_async(const Dataset& data, std::span<const DeviationChange> changes) const noexcept;
   AtomicAdds commit_async(const WeightChange& change, double scale) noexcept;
   double product_async(const WeightChange& change) const noexcept;
 

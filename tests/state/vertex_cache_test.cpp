@@ -23,7 +23,8 @@ class CacheOf {
     if (at != VertexCache::absent) cache.block(m).loss[at] = hamming_loss(data[m], y, Hamming::normalized);
     return at;
   }
-  // Whatever happened: weights of a simplex, truth first, losses and Gram matrix those of the labellings.
+  // Whatever happened: weights of a simplex, truth first, losses, Gram matrix and deviations those of the
+  // labellings.
   void check(std::size_t m) const {
     const VertexCache::Block b = cache.block(m);
     const FactorGraph g = data[m];
@@ -38,6 +39,12 @@ class CacheOf {
       EXPECT_EQ(cache.find(m, y), k);
       EXPECT_EQ(b.loss[k], hamming_loss(g, y, Hamming::normalized));
       psi.push_back(feature_difference(data, g, y));
+      std::vector<double> deviations(psi[k].size(), 0.0);
+      b.for_each_part(k, [&](std::uint32_t part, double mass) {
+        add_deviation(data, b.deviations[part], mass, deviations.data());
+      });
+      for (std::size_t i = 0; i < psi[k].size(); ++i)
+        EXPECT_NEAR(deviations[i], -psi[k][i], 1e-12 * (1 + std::abs(psi[k][i])));
       for (std::uint32_t j = 0; j <= k; ++j) {
         double wanted = 0;
         for (std::size_t i = 0; i < psi[k].size(); ++i) wanted += psi[k][i] * psi[j][i];
@@ -194,6 +201,11 @@ TEST(VertexCache, KeepsFractionalVertices) {
   EXPECT_EQ(of.cache.find(0, y, halves), half);
   EXPECT_EQ(of.cache.find(0, y, quarters), quarter);
   VertexCache::Block b = of.cache.block(0);
+  double mass_off_truth = 0;
+  b.for_each_part(quarter, [&](std::uint32_t part, double mass) {
+    if (b.deviations[part].clique == 0) mass_off_truth += mass;
+  });
+  EXPECT_EQ(mass_off_truth, (y[0] != 0 ? 0.25 : 0) + (y[0] != 1 ? 0.75 : 0));
   b.weight[0] = 0.5;
   b.weight[quarter] = 0.5;
   of.cache.make_room(1, 0);

@@ -39,7 +39,7 @@ inline std::vector<OptionSet> n_slack_option_sets() {
 }
 
 // bcfw: steps × representation × gap sampling × averaging × batch 1, 4, 32 in deterministic mode; without
-// batches, on two threads, in asynchronous mode. And n-slack.
+// batches, on two threads, in asynchronous mode. Several oracle calls a visit. And n-slack.
 inline std::vector<OptionSet> all_option_sets() {
   struct Kind {
     const char* name;
@@ -75,6 +75,11 @@ inline std::vector<OptionSet> all_option_sets() {
       }
     }
   }
+  OptionSet several;
+  several.name = "pairwise, three calls a visit";
+  several.options.threads = 1;
+  several.options.solver = BcfwOptions{.calls_per_visit = 3};
+  sets.push_back(several);
   for (OptionSet& set : n_slack_option_sets()) sets.push_back(std::move(set));
   return sets;
 }

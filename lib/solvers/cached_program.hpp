@@ -1,0 +1,118 @@
+// CachedProgram: the quadratic program over the cached vertices of all examples, laid out for passes.
+//
+// Between two oracle passes the vertices stay what they are, and many passes step over them. Visited where
+// the blocks keep them, their numbers, deviations and inputs come from a dozen places in memory per visit,
+// and waiting for these costs more than the arithmetic. Here they are copied, once, to arrays that a pass
+// reads from start to end; examples that have one vertex are left out. Weights go back to the blocks when the
+// passes are done.
+//
+// A vertex is a list of terms, −ψ(a) = Σ mass·term; a term is a difference of two weight rows (or one of
+// them) times an input vector.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "margrave/options.hpp"
+#include "solvers/dual_blocks.hpp"
+#include "solvers/solver.hpp"
+#include "state/vertex_cache.hpp"
+#include "state/weight_store.hpp"
+
+namespace margrave {
+
+class CachedProgram {
+ public:
+  CachedProgram(const Problem& problem, const BcfwOptions& options);
+
+  // Room for about what was compiled last, and more.
+  void make_room();
+  void compile(const VertexCache& cache);
+  void store_weights(const VertexCache& cache) const;
+  // Whether visits are so short that handing them to other threads costs more than they do.
+  bool has_short_visits() const;
+
+  // Steps over the example's vertices, or over those that have weight, against weights w.
+  void propose(const double* w, bool support, BlockWorker& worker, BlockStep& step) const;
+  void apply(const BlockStep& step, double length) {
+    move_weights_of(step.example, step.target.data(), length);
+  }
+  void move_weights_of(std::size_t m, const double* target, double length);
+
+  // <w, step> but for the loss, and w += scale·step; asynchronously by relaxed loads and atomic additions.
+  double product(const BlockStep& step, const double* w) const;
+  void commit(const BlockStep& step, double scale, double* w) const;
+  double product_async(const BlockStep& step, const WeightStore& weights) const noexcept;
+  AtomicAdds commit_async(const BlockStep& step, double scale, WeightStore& weights) const noexcept;
+
+  // All weights and losses, example by example; those of example m start at begin(m).
+  std::span<const double> weights() const { return weight_; }
+  std::span<const double> losses() const { return loss_; }
+  std::size_t examples() const { return problem_.data.size(); }
+  std::uint64_t begin(std::size_t m) const { return begin_[m]; }
+  std::size_t count(std::size_t m) const { return begin_[m + 1] - begin_[m]; }
+  // w += Σ_k coefficient[k]·(φ(vertex k) − φ(y*))
+  void add_features(std::size_t m, const double* coefficient, std::vector<double>& scratch, double* w) const;
+
+  std::uint64_t bytes() const;
+
+ private:
+  static constexpr std::uint64_t no_row = ~std::uint64_t{0};
+  // An input vector: `count` numbers of inputs from `index` on in the shelf's words, their values behind
+  // them; or values that lie in the data, one for each input.
+  struct List {
+    InputKind kind;
+    std::uint32_t count;
+    std::uint32_t index;
+    std::uint32_t input;
+    std::uint64_t stride;         // what is left to multiply them with
+    std::uint64_t wanted_stride;  // of the template
+    const float* value;
+  };
+  struct Term {
+    std::uint64_t plus, minus;  // cells of the rows' first weights, or no_row
+    std::uint32_t list;
+  };
+  // Where an example's share of its shelf starts.
+  struct Record {
+    std::uint32_t gram, run, part, term;
+  };
+  // The examples of one block of the data.
+  struct Shelf {
+    std::vector<Record> record;       // one more than examples
+    std::vector<double> gram;         // count × count
+    std::vector<std::uint32_t> run;   // of each vertex, the end of its parts, counted from the example's
+    std::vector<std::uint32_t> part;  // terms, counted from the example's
+    std::vector<double> mass;         // of the parts; empty where all are 1
+    std::vector<Term> term;
+    std::vector<List> list;
+    std::vector<std::uint32_t> word;
+  };
+  static constexpr std::size_t shelf_examples = 64;
+
+  void add_example(const VertexCache& cache, std::size_t m, Shelf& shelf);
+  void add_terms(Shelf& shelf, std::size_t first_list, const Deviation& deviation) const;
+  std::uint32_t add_list(Shelf& shelf, std::size_t first_list, std::uint32_t input,
+                         std::uint64_t stride) const;
+  // Σ value·at(cell) over the inputs of a list; cells are counted from the first of a row. Below, load(row,
+  // cell) and add(row, cell, value) reach the weights.
+  template <class At>
+  static double sum_inputs(const Shelf& shelf, const List& list, At&& at);
+  template <class Load>
+  static double term_score(const Shelf& shelf, const Term& term, Load&& load);
+  template <class Add>
+  static void add_term(const Shelf& shelf, const Term& term, double coefficient, Add&& add);
+  // visit(term, mass) for those of vertex k.
+  template <class Visit>
+  static void for_each_part(const Shelf& shelf, const Record& record, std::size_t k, Visit&& visit);
+
+  Problem problem_;
+  BcfwOptions options_;
+  bool per_state_;  // inputs of their own for every joint state: deviations of two terms
+  std::vector<std::uint64_t> begin_;
+  std::vector<double> weight_, loss_;
+  std::vector<Shelf> shelves_;
+};
+
+}  // namespace margrave

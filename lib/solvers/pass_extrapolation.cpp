@@ -1,0 +1,193 @@
+#include "solvers/pass_extrapolation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "base/kernels.hpp"
+#include "optim/simplex_projection.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr double ridge = 1e-10;  // of a direction's curvature: directions may be alike
+
+// Solves (H + ridge·diag H) c = g for the first n by Cholesky's method; H is overwritten, c holds g before.
+// Directions without curvature get nothing.
+template <std::size_t N>
+void solve(std::size_t n, std::array<std::array<double, N>, N>& h, std::array<double, N>& c) {
+  const auto divided = [](double a, double b) { return b > 0 ? a / b : 0.0; };
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = h[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= h[i][k] * h[j][k];
+      h[i][j] = i == j ? std::sqrt(std::max(0.0, sum) + ridge * h[i][i]) : divided(sum, h[j][j]);
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < i; ++k) c[i] -= h[i][k] * c[k];
+    c[i] = divided(c[i], h[i][i]);
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) c[i] -= h[k][i] * c[k];
+    c[i] = divided(c[i], h[i][i]);
+  }
+}
+
+double product(const std::vector<double>& a, const std::vector<double>& b) {
+  return kernels().dot_dd(a.data(), b.data(), a.size());
+}
+
+}  // namespace
+
+PassExtrapolation::PassExtrapolation(const Problem& problem, CachedProgram& program, WeightStore& weights)
+    : problem_(problem),
+      program_(program),
+      weights_(weights),
+      worthwhile_(weights.size() <=
+                  problem.data.columns().index.size() + problem.data.columns().value.size()) {}
+
+template <class F>
+void PassExtrapolation::for_each_place(F&& f) {
+  for (Place* place : {&from_, &now_, &target_}) f(*place);
+  for (Place& direction : directions_) f(direction);
+}
+
+void PassExtrapolation::make_room(const VertexCache& cache) {
+  if (!worthwhile_) return;
+  std::size_t vertices = 0;
+  std::size_t largest = 0;
+  for (std::size_t m = 0; m < cache.size(); ++m) {
+    vertices += cache.capacity(m);
+    largest = std::max<std::size_t>(largest, cache.capacity(m));
+  }
+  moved_.reserve(largest);
+  for_each_place([&](Place& place) {
+    place.vertices.reserve(vertices);
+    place.w.reserve(weights_.size());
+  });
+}
+
+void PassExtrapolation::start() {
+  if (!worthwhile_) return;
+  read(from_);
+  known_ = 1;
+}
+
+void PassExtrapolation::read(Place& place) const {
+  const auto v = program_.weights();
+  place.vertices.assign(v.begin(), v.end());
+  place.w.assign(weights_.span().begin(), weights_.span().end());
+  place.loss = kernels().dot_dd(v.data(), program_.losses().data(), v.size());
+}
+
+void PassExtrapolation::subtract(const Place& a, const Place& b, Place& out) {
+  out.vertices.resize(a.vertices.size());
+  out.w.resize(a.w.size());
+  for (std::size_t i = 0; i < a.vertices.size(); ++i) out.vertices[i] = a.vertices[i] - b.vertices[i];
+  for (std::size_t i = 0; i < a.w.size(); ++i) out.w[i] = a.w[i] - b.w[i];
+  out.loss = a.loss - b.loss;
+}
+
+std::array<double, PassExtrapolation::most_steps + 1> PassExtrapolation::best_coefficients() const {
+  const double lambda_m = 1 / problem_.objective.weight_scale();
+  std::array<std::array<double, most_steps + 1>, most_steps + 1> h{};
+  std::array<double, most_steps + 1> c{};
+  for (std::size_t i = 0; i < known_; ++i) {
+    c[i] = directions_[i].loss - lambda_m * product(now_.w, directions_[i].w);
+    for (std::size_t j = 0; j <= i; ++j) h[i][j] = lambda_m * product(directions_[i].w, directions_[j].w);
+  }
+  solve(known_, h, c);
+  return c;
+}
+
+void PassExtrapolation::set_target(std::span<const double> coefficient) {
+  const Kernels& k = kernels();
+  target_.vertices.assign(now_.vertices.begin(), now_.vertices.end());
+  target_.w.assign(now_.w.size(), 0.0);
+  for (std::size_t i = 0; i < coefficient.size(); ++i) {
+    const Place& direction = directions_[i];
+    k.add_scaled(direction.vertices.data(), target_.vertices.size(), coefficient[i], target_.vertices.data());
+    k.add_scaled(direction.w.data(), target_.w.size(), coefficient[i], target_.w.data());
+  }
+  // In the order of the examples: the same bits at any number of threads.
+  const double scale = problem_.objective.weight_scale();
+  for (std::size_t m = 0; m < program_.examples(); ++m) {
+    double* target = target_.vertices.data() + program_.begin(m);
+    const std::size_t count = program_.count(m);
+    if (std::none_of(target, target + count, [](double weight) { return weight < 0; })) continue;
+    moved_.assign(target, target + count);
+    project_to_simplex(target, count, target);
+    for (std::size_t v = 0; v < count; ++v) moved_[v] = -scale * (target[v] - moved_[v]);
+    program_.add_features(m, moved_.data(), term_, target_.w.data());
+  }
+  target_.loss = k.dot_dd(target_.vertices.data(), program_.losses().data(), target_.vertices.size());
+}
+
+double PassExtrapolation::extrapolate() {
+  if (!worthwhile_) return 0;
+  read(now_);
+  subtract(now_, from_, directions_[0]);
+  const auto coefficient = best_coefficients();
+  set_target(std::span(coefficient).first(known_));
+  const double lambda_m = 1 / problem_.objective.weight_scale();
+  const double slope = (target_.loss - now_.loss) - lambda_m * product(now_.w, target_.w);
+  const double curvature = lambda_m * product(target_.w, target_.w);
+  double gain = 0;
+  if (slope > 0) {
+    const double length = curvature <= slope ? 1.0 : slope / curvature;
+    gain = length * (slope - length * curvature / 2);
+    for (std::size_t m = 0; m < program_.examples(); ++m)
+      if (program_.count(m) > 1)
+        program_.move_weights_of(m, target_.vertices.data() + program_.begin(m), length);
+    weights_.change([&](double* w) { kernels().add_scaled(target_.w.data(), target_.w.size(), length, w); });
+    read(now_);
+  }
+  // The step as a whole, pass and extrapolation, is the next one's first direction.
+  std::rotate(directions_.begin() + 1, directions_.end() - 1, directions_.end());
+  subtract(now_, from_, directions_[1]);
+  known_ = std::min(known_ + 1, directions_.size());
+  std::swap(from_, now_);
+  return gain;
+}
+
+std::uint64_t PassExtrapolation::bytes() const {
+  const std::uint64_t numbers = from_.vertices.capacity() + from_.w.capacity();
+  return numbers * (directions_.size() + 3) * sizeof(double);
+}
+
+void PassExtrapolation::save(ByteWriter& out) const {
+  if (!worthwhile_) return;
+  out.put(std::uint64_t{known_});
+  const auto put = [&](const Place& place) {
+    out.put_array(std::span<const double>(place.vertices));
+    out.put_array(std::span<const double>(place.w));
+    out.put(place.loss);
+  };
+  put(from_);
+  for (std::size_t i = 1; i < known_; ++i) put(directions_[i]);
+}
+
+void PassExtrapolation::restore(ByteReader& in) {
+  if (!worthwhile_) return;
+  const auto known = in.get<std::uint64_t>();
+  if (known == 0 || known > directions_.size()) in.fail("holds more steps than are kept");
+  known_ = known;
+  const auto get = [&](Place& place) {
+    place.vertices = in.get_array<double>();
+    place.w = in.get_array<double>();
+    place.loss = in.get<double>();
+    const auto finite = [](double x) { return std::isfinite(x); };
+    if (place.vertices.size() != program_.weights().size() || place.w.size() != weights_.size())
+      in.fail("does not fit the data or the options");
+    if (!std::all_of(place.vertices.begin(), place.vertices.end(), finite) ||
+        !std::all_of(place.w.begin(), place.w.end(), finite) || !finite(place.loss))
+      in.fail("holds a number that is not finite");
+  };
+  get(from_);
+  for (std::size_t i = 1; i < known_; ++i) get(directions_[i]);
+}
+
+}  // namespace margrave

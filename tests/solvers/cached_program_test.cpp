@@ -1,0 +1,210 @@
+#include "solvers/cached_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/random.hpp"
+#include "inference/oracle.hpp"
+#include "solvers/pass_extrapolation.hpp"
+#include "support/problems.hpp"
+#include "support/reference.hpp"
+
+namespace margrave::test {
+namespace {
+
+constexpr double lambda = 0.05;
+
+// A cache of random labellings with random weights, its program, and the w they make.
+class Fixture {
+ public:
+  Fixture(const Dataset& of, std::uint64_t seed)
+      : data(of),
+        arena(1),
+        objective{.lambda = lambda, .examples = data.size()},
+        problem{data, objective, nullptr, arena},
+        gram(data, arena),
+        cache(data),
+        weights(data.templates()),
+        program(problem, BcfwOptions{}) {
+    Random random(seed);
+    cache.make_room(4, 4);
+    for (std::size_t m = 0; m < data.size(); ++m) {
+      const FactorGraph g = data[m];
+      for (int k = 0; k < 4; ++k) {
+        Labelling y(g.variables());
+        for (std::size_t i = 0; i < y.size(); ++i)
+          y[i] = static_cast<std::uint32_t>(random.below(g.topology().states[i]));
+        if (cache.find(m, y) != VertexCache::absent) continue;
+        const std::uint32_t at = cache.add(m, y, {}, gram, scratch);
+        cache.block(m).loss[at] = objective.loss(g, y);
+      }
+      const VertexCache::Block b = cache.block(m);
+      std::fill_n(b.weight, b.count, 0.0);
+      b.weight[random.below(b.count)] += 0.5;
+      b.weight[random.below(b.count)] += 0.5;
+    }
+    program.make_room();
+    program.compile(cache);
+    weights.assign(made_weights());
+  }
+
+  std::vector<double> psi(std::size_t m, std::size_t k) const {
+    const CachedLabel* labels = cache.block(m).vertex(k, data[m].variables()).labels;
+    return feature_difference(data, data[m], Labelling(labels, labels + data[m].variables()));
+  }
+  // w(μ) of the program's point, from dense features.
+  std::vector<double> made_weights() const {
+    std::vector<double> w(data.templates().storage(), 0.0);
+    for (std::size_t m = 0; m < data.size(); ++m)
+      for (std::size_t k = 0; k < program.count(m); ++k) {
+        const double weight = program.weights()[program.begin(m) + k];
+        if (weight == 0) continue;
+        const std::vector<double> difference = psi(m, k);
+        for (std::size_t i = 0; i < w.size(); ++i) w[i] += objective.weight_scale() * weight * difference[i];
+      }
+    return w;
+  }
+  // M·D of the program's point and of w.
+  double dual() const {
+    double loss = 0;
+    for (std::size_t i = 0; i < program.weights().size(); ++i)
+      loss += program.weights()[i] * program.losses()[i];
+    double norm = 0;
+    for (const double x : weights.span()) norm += x * x;
+    return loss - norm / (2 * objective.weight_scale());
+  }
+  // A pass of exact steps, one example after the other.
+  void pass(bool support) {
+    for (std::uint32_t m = 0; m < data.size(); ++m) {
+      step.example = m;
+      program.propose(weights.data(), support, worker, step);
+      if (step.terms.empty()) continue;
+      weights.change([&](double* w) { program.commit(step, -objective.weight_scale(), w); });
+      program.apply(step, 1.0);
+    }
+  }
+  void expect_true_weights() const {
+    const std::vector<double> wanted = made_weights();
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_NEAR(weights.span()[i], wanted[i], 1e-10 * (1 + std::abs(wanted[i])));
+  }
+
+  const Dataset& data;
+  Arena arena;
+  Objective objective;
+  Problem problem;
+  FeatureGram gram;
+  FeatureGram::Scratch scratch;
+  VertexCache cache;
+  WeightStore weights;
+  CachedProgram program;
+  BlockWorker worker;
+  BlockStep step;
+};
+
+double product(std::span<const double> a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// What a visit finds, from dense features: the gap, and along the step its slope and its change of w.
+TEST(CachedProgram, VisitsAgreeWithDenseFeatures) {
+  for (const TinyProblem& tiny : tiny_problems()) {
+    SCOPED_TRACE(tiny.name);
+    const Dataset data = tiny_problem(tiny.name);
+    Fixture f(data, 7);
+    for (std::uint32_t m = 0; m < data.size(); ++m) {
+      f.step.example = m;
+      f.program.propose(f.weights.data(), false, f.worker, f.step);
+      const VertexCache::Block b = f.cache.block(m);
+      std::vector<double> gradient;
+      double mean = 0;
+      for (std::size_t k = 0; k < b.count; ++k) {
+        gradient.push_back(b.loss[k] - product(f.weights.span(), f.psi(m, k)));
+        mean += b.weight[k] * gradient[k];
+      }
+      EXPECT_NEAR(f.step.block_gap, *std::max_element(gradient.begin(), gradient.end()) - mean, 1e-10);
+      if (f.step.terms.empty()) continue;
+      double slope = 0;
+      std::vector<double> change(data.templates().storage(), 0.0);
+      std::vector<double> wanted(change);
+      for (std::size_t k = 0; k < b.count; ++k) {
+        const double moved = f.step.target[k] - b.weight[k];
+        slope += moved * gradient[k];
+        const std::vector<double> difference = f.psi(m, k);
+        for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] -= 2 * moved * difference[i];
+      }
+      EXPECT_NEAR(f.step.slope, slope, 1e-10);
+      EXPECT_NEAR(f.step.loss_change + f.program.product(f.step, f.weights.data()), slope, 1e-10);
+      EXPECT_NEAR(f.step.loss_change + f.program.product_async(f.step, f.weights), slope, 1e-10);
+      f.program.commit(f.step, 2, change.data());
+      for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(change[i], wanted[i], 1e-10);
+    }
+  }
+}
+
+// Fractional vertices, the first of a shelf among them, against the cache's own deviations.
+TEST(CachedProgram, KeepsTheMassesOfFractionalVertices) {
+  const Dataset data = tiny_problem("loop_potts");
+  Fixture f(data, 8);
+  f.cache.make_room(1, 8);
+  const Labelling y = truth_of(data[0]);
+  const std::vector<Mass> halves{{0, 0, 0.5}, {0, 1, 0.5}};
+  const std::uint32_t half = f.cache.add(0, y, halves, f.gram, f.scratch);
+  f.program.compile(f.cache);
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const VertexCache::Block b = f.cache.block(m);
+    std::vector<double> term;
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      std::vector<double> wanted(data.templates().storage(), 0.0);
+      std::vector<double> made(wanted);
+      b.for_each_part(k, [&](std::uint32_t part, double mass) {
+        add_deviation(data, b.deviations[part], mass, wanted.data());
+      });
+      std::vector<double> one(b.count, 0.0);
+      one[k] = 1;
+      f.program.add_features(m, one.data(), term, made.data());
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        EXPECT_NEAR(made[i], wanted[i], 1e-12) << "example " << m << ", vertex " << k << " of " << half;
+    }
+  }
+}
+
+// Passes and extrapolations: D rises by what is said, w stays that of the point, and a long run solves the
+// program: no vertex promises more than those that have weight.
+TEST(PassExtrapolation, RaisesTheDualAndSolvesTheProgram) {
+  const Dataset data =
+      random_chains(82, {.examples = 100, .states = 4, .shortest = 2, .longest = 6, .inputs = 8});
+  Fixture f(data, 9);
+  PassExtrapolation extrapolation(f.problem, f.program, f.weights);
+  extrapolation.make_room(f.cache);
+  extrapolation.start();
+  double gained = 0;
+  for (int pass = 0; pass < 60; ++pass) {
+    const double before = f.dual();
+    f.pass(pass % 4 != 0);
+    const double between = f.dual();
+    EXPECT_GE(between, before - 1e-10);
+    const double gain = extrapolation.extrapolate();
+    EXPECT_GE(gain, 0);
+    EXPECT_NEAR(f.dual(), between + gain, 1e-9 * (1 + std::abs(between)));
+    gained += gain;
+    if (pass % 20 == 0) f.expect_true_weights();
+  }
+  EXPECT_GT(gained, 0) << "extrapolation never did anything";
+  f.expect_true_weights();
+  for (std::uint32_t m = 0; m < data.size(); ++m) {
+    f.step.example = m;
+    f.program.propose(f.weights.data(), false, f.worker, f.step);
+    EXPECT_LT(f.step.block_gap, 1e-3);
+  }
+  f.program.store_weights(f.cache);
+  EXPECT_EQ(f.cache.block(3).weight[0], f.program.weights()[f.program.begin(3)]);
+}
+
+}  // namespace
+}  // namespace margrave::test
