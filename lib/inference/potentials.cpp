@@ -77,7 +77,8 @@ void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const
     const InputView x = data.input(graph.input_of(i));
     if (sparse != nullptr && sparse->has(number) && x.kind != InputKind::per_state) {
       sparse->row_scores(number, padded(t.rows), x, rows_.data());
-      for (std::size_t y = 0; y < t.states[0]; ++y) row[y] = t.row_of[y] < 0 ? 0.0 : rows_[t.row_of[y]];
+      for (std::size_t y = 0; y < t.states[0]; ++y)
+        row[y] = t.row_of[y] < 0 ? 0.0 : rows_[static_cast<std::size_t>(t.row_of[y])];
       ++i;
     } else if (x.kind == InputKind::dense && rows_are_states(t)) {
       // A run of dense nodes of one template is a matrix product.

@@ -46,6 +46,8 @@ class BlockAscent {
 
   // Room for so many visits with the oracle before the next call; nothing is allocated in between.
   void make_room(std::uint32_t visits);
+  // Visits of a deterministic batch.
+  std::size_t batch() const { return steps_.size(); }
   // Most visits that visit() takes at once, each of another example: a batch, or as many as may pass between
   // two looks at the stop flag.
   std::size_t most_visits() const { return at_once_; }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/kernels.hpp"
 #include "base/random.hpp"
 #include "model/clique_scores.hpp"
 #include "support/problems.hpp"
