@@ -154,7 +154,7 @@ class Bcfw final : public Solver {
     } else if (pass == 0) {
       order_.permute(random);
     } else {
-      order_.permute_runs(random, options_.batch);
+      order_.permute_runs(random);
     }
   }
 

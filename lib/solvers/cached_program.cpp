@@ -12,6 +12,8 @@ namespace margrave {
 
 namespace {
 
+// The gradient of a vertex that is not to get weight; times its weight, 0, it is 0.
+constexpr double never = -1e300;
 constexpr std::uint64_t short_visit = 4096;  // numbers: less is not worth another thread
 
 // Σ summand(i), i < n, four sums in flight.
@@ -140,7 +142,6 @@ void CachedProgram::make_room() {
   widen(weight_);
   widen(loss_);
   begin_.reserve(examples() + 1);
-  shelves_.resize((examples() + shelf_examples - 1) / shelf_examples);
   for (Shelf& s : shelves_) {
     s.record.reserve(shelf_examples + 1);
     widen(s.gram);
@@ -154,6 +155,7 @@ void CachedProgram::make_room() {
 }
 
 void CachedProgram::compile(const VertexCache& cache) {
+  shelves_.resize((examples() + shelf_examples - 1) / shelf_examples);
   begin_.assign(1, 0);
   for (std::size_t m = 0; m < examples(); ++m) begin_.push_back(begin_.back() + cache.count(m));
   weight_.resize(begin_.back());
@@ -252,6 +254,20 @@ bool CachedProgram::has_short_visits() const {
   return numbers < short_visit * examples();
 }
 
+double CachedProgram::squared_features() const {
+  double sum = 0;
+  for (std::size_t m = 0; m < examples(); ++m) {
+    const std::size_t n = count(m);
+    if (n == 1) continue;
+    const Shelf& s = shelves_[m / shelf_examples];
+    const double* gram = s.gram.data() + s.record[m % shelf_examples].gram;
+    double most = 0;
+    for (std::size_t k = 0; k < n; ++k) most = std::max(most, gram[k * n + k]);
+    sum += most;
+  }
+  return sum;
+}
+
 void CachedProgram::store_weights(const VertexCache& cache) const {
   for (std::size_t m = 0; m < examples(); ++m)
     std::copy_n(weight_.data() + begin_[m], count(m), cache.block(m).weight);
@@ -281,7 +297,7 @@ void CachedProgram::propose(const double* w, bool support, BlockWorker& worker, 
   double most = -infinite;
   for (std::size_t k = 0; k < n; ++k) {
     if (support && weight[k] == 0) {
-      gradient[k] = -infinite;
+      gradient[k] = never;
       continue;
     }
     double sum = loss[k];

@@ -52,6 +52,8 @@ class CachedProgram {
   std::size_t examples() const { return problem_.data.size(); }
   std::uint64_t begin(std::size_t m) const { return begin_[m]; }
   std::size_t count(std::size_t m) const { return begin_[m + 1] - begin_[m]; }
+  // Σ over the examples of their largest |ψ(vertex)|².
+  double squared_features() const;
   // w += Σ_k coefficient[k]·(φ(vertex k) − φ(y*))
   void add_features(std::size_t m, const double* coefficient, std::vector<double>& scratch, double* w) const;
 

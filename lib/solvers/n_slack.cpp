@@ -116,7 +116,7 @@ class NSlack final : public Solver {
     if (pass == 0) {
       order_.permute(Random(problem_.seed, rounds_, pass));
     } else {
-      order_.permute_runs(Random(problem_.seed, rounds_, pass), ascent_.batch());
+      order_.permute_runs(Random(problem_.seed, rounds_, pass));
     }
   }
 

@@ -12,7 +12,12 @@ namespace margrave {
 
 namespace {
 
-constexpr double ridge = 1e-10;  // of a direction's curvature: directions may be alike
+constexpr double ridge = 1e-8;  // of a direction's curvature: directions may be alike
+// A direction that changes w by less, as part of |w|, is mostly rounding: differences of weights say little
+// of it.
+constexpr double least_direction = 1e-6;
+// Further than that nothing is followed: what blocks leave their simplexes by is computed and taken back.
+constexpr double most_coefficient = 100;
 
 // Solves (H + ridge·diag H) c = g for the first n by Cholesky's method; H is overwritten, c holds g before.
 // Directions without curvature get nothing.
@@ -59,11 +64,14 @@ void PassExtrapolation::make_room(const VertexCache& cache) {
   if (!worthwhile_) return;
   std::size_t vertices = 0;
   std::size_t largest = 0;
+  std::size_t most_deviations = 0;
   for (std::size_t m = 0; m < cache.size(); ++m) {
     vertices += cache.capacity(m);
     largest = std::max<std::size_t>(largest, cache.capacity(m));
+    most_deviations = std::max(most_deviations, cache.most_deviations(m));
   }
   moved_.reserve(largest);
+  term_.reserve(2 * most_deviations);
   for_each_place([&](Place& place) {
     place.vertices.reserve(vertices);
     place.w.reserve(weights_.size());
@@ -73,7 +81,13 @@ void PassExtrapolation::make_room(const VertexCache& cache) {
 void PassExtrapolation::start() {
   if (!worthwhile_) return;
   read(from_);
+  set_size();
   known_ = 1;
+}
+
+void PassExtrapolation::set_size() {
+  const double scale = problem_.objective.weight_scale();
+  squared_size_ = scale * scale * program_.squared_features();
 }
 
 void PassExtrapolation::read(Place& place) const {
@@ -95,11 +109,18 @@ std::array<double, PassExtrapolation::most_steps + 1> PassExtrapolation::best_co
   const double lambda_m = 1 / problem_.objective.weight_scale();
   std::array<std::array<double, most_steps + 1>, most_steps + 1> h{};
   std::array<double, most_steps + 1> c{};
+  const double size = std::max(product(now_.w, now_.w), squared_size_);
+  const double least = least_direction * least_direction * size;
+  std::array<bool, most_steps + 1> usable{};
   for (std::size_t i = 0; i < known_; ++i) {
+    usable[i] = product(directions_[i].w, directions_[i].w) > least;
+    if (!usable[i]) continue;  // no slope, no curvature: solve() leaves it out
     c[i] = directions_[i].loss - lambda_m * product(now_.w, directions_[i].w);
-    for (std::size_t j = 0; j <= i; ++j) h[i][j] = lambda_m * product(directions_[i].w, directions_[j].w);
+    for (std::size_t j = 0; j <= i; ++j)
+      if (usable[j]) h[i][j] = lambda_m * product(directions_[i].w, directions_[j].w);
   }
   solve(known_, h, c);
+  for (double& coefficient : c) coefficient = std::clamp(coefficient, -most_coefficient, most_coefficient);
   return c;
 }
 
@@ -175,6 +196,7 @@ void PassExtrapolation::restore(ByteReader& in) {
   const auto known = in.get<std::uint64_t>();
   if (known == 0 || known > directions_.size()) in.fail("holds more steps than are kept");
   known_ = known;
+  set_size();
   const auto get = [&](Place& place) {
     place.vertices = in.get_array<double>();
     place.w = in.get_array<double>();

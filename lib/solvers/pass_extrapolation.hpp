@@ -50,6 +50,7 @@ class PassExtrapolation {
   static constexpr std::size_t most_steps = 2;
 
   void read(Place& place) const;
+  void set_size();
   // a − b
   static void subtract(const Place& a, const Place& b, Place& out);
   // The coefficients of the directions that maximise D beyond now_.
@@ -65,6 +66,7 @@ class PassExtrapolation {
   bool worthwhile_;            // vectors as long as w are small beside a pass
   Place from_, now_, target_;  // where the last pass started, ended, and where to go from there
   std::array<Place, most_steps + 1> directions_;  // the pass, then the last steps, youngest first
+  double squared_size_ = 0;                       // of w, were its parts at right angles
   std::size_t known_ = 0;                         // directions that are set, the pass counted
   std::vector<double> moved_, term_;              // scratch: of one example
 };

@@ -113,12 +113,13 @@ class VertexBlocks final : public DualBlocks {
     step.before.reserve(most_labellings_);
     step.moved.reserve(most_labellings_);
     step.difference.reserve(most_labellings_);
-    step.coefficient.reserve(most_changes_);
+    step.coefficient.reserve(2 * most_changes_);
     step.deviations.reserve(most_changes_);
+    step.terms.reserve(2 * most_changes_);
   }
   void reserve_worker(BlockWorker& worker) const override {
     worker.gradient.reserve(2 * most_labellings_);
-    worker.scores.reserve(most_changes_);
+    worker.scores.reserve(2 * most_changes_);
     worker.gram.block_out.reserve(most_labellings_ + 1);
   }
   std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }

@@ -19,7 +19,7 @@ void VisitOrder::permute(Random random) {
   round_end_.assign(1, order_.size());
 }
 
-void VisitOrder::permute_runs(Random random, std::size_t run) {
+void VisitOrder::permute_runs(Random random) {
   const std::size_t runs = (examples_ + run - 1) / run;
   for (std::uint32_t r = 0; r < runs; ++r) count_[r] = r;
   random.shuffle(std::span(count_).first(runs));

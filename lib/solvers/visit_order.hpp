@@ -18,8 +18,10 @@ class VisitOrder {
 
   // Every example once.
   void permute(Random random);
-  // The same, but runs of that many neighbours stay together: they lie close in memory.
-  void permute_runs(Random random, std::size_t run);
+  // The same, but runs of a few neighbours stay together: they lie close in memory. Not of many: neighbours
+  // are often alike, and steps that undo each other should not be far apart.
+  static constexpr std::size_t run = 4;
+  void permute_runs(Random random);
   // About as many visits as there are examples, example m in proportion to gap[m] (Osokin et al. 2016), never
   // more often than `most_visits`; systematic sampling, so that visit counts differ from their expectation by
   // less than 1. Repeated visits go into later rounds, so that a batch holds an example once.

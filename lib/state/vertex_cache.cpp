@@ -9,6 +9,7 @@ namespace margrave {
 namespace {
 
 constexpr std::uint32_t first_capacity = 4;
+constexpr std::size_t short_example = 64;  // cliques
 constexpr std::uint32_t most_capacity = 1U << 16U;
 constexpr std::uint64_t least_room = 1U << 30U, most_expansion = 1024;  // bytes, and bytes per byte of a file
 
@@ -205,10 +206,11 @@ void VertexCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
     if (drop_unused(m, keep_unused)) list_deviations(m, index);
-    // Room for one more vertex that differs everywhere: most visits bring less.
+    // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
     const std::size_t cliques = (*data_)[m].cliques();
-    const auto make = [cliques](auto& list) {
-      if (list.capacity() < list.size() + cliques) list.reserve(2 * (list.size() + cliques));
+    const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
+    const auto make = [more](auto& list) {
+      if (list.capacity() < list.size() + more) list.reserve(2 * list.size() + more);
     };
     make(s.deviations);
     make(s.parts);

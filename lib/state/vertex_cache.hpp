@@ -56,6 +56,8 @@ class VertexCache {
   Block block(std::size_t m) const;
   std::uint32_t count(std::size_t m) const { return blocks_[m].count; }
   std::uint32_t capacity(std::size_t m) const { return blocks_[m].capacity; }
+  // That there is room for.
+  std::size_t most_deviations(std::size_t m) const { return blocks_[m].deviations.capacity(); }
 
   // Number of the vertex in the block, or `absent`. A vertex is given as split_masses() leaves it.
   static constexpr std::uint32_t absent = ~0U;

@@ -37,16 +37,16 @@ void check_batches(const VisitOrder& order, std::size_t batch) {
 TEST(VisitOrder, RunsOfNeighboursStayTogether) {
   for (const std::size_t n : {1U, 7U, 16U, 100U}) {
     VisitOrder order(n);
-    order.permute_runs(Random(3), 8);
+    order.permute_runs(Random(3));
     EXPECT_EQ(counts(order, n), std::vector<std::size_t>(n, 1));
     check_batches(order, 8);
     for (std::size_t i = 1; i < order.size(); ++i) {
-      if (order[i] % 8 == 0) continue;  // a run starts
+      if (order[i] % VisitOrder::run == 0) continue;  // a run starts
       EXPECT_EQ(order[i], order[i - 1] + 1);
     }
   }
   VisitOrder order(800);
-  order.permute_runs(Random(3), 8);
+  order.permute_runs(Random(3));
   EXPECT_NE(order[0], 0U) << "runs are shuffled";
 }
 
