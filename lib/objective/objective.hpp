@@ -17,7 +17,7 @@ struct Objective {
   std::uint64_t examples = 0;  // M
   Loss loss_kind = Loss::hinge;
   double gamma = 0;  // temperature: 0 is the hinge itself
-  Penalty penalty;
+  Penalty penalty{};
 
   // w = weight_scale · Σ_m Σ_α Σ_y μ_α(y) ψ_α(y)   (notation: lib/solvers/README.md)
   double weight_scale() const { return 1.0 / (lambda * static_cast<double>(examples)); }

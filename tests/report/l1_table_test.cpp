@@ -36,9 +36,9 @@ TEST(L1Table, HasAllRowsCurvesAndClaims) {
       EXPECT_LT(row.error[p], 0.6);
     }
   }
-  // Weaker penalties leave more weights: C grows along one grid, λ along the other.
-  const SparsityRow &planes = table.sparsity[2], &em = table.sparsity[3];
-  EXPECT_LT(planes.total.front(), planes.total.back());
+  // Larger balls leave more weights, a larger adaptive λ fewer.
+  const SparsityRow &ball = table.sparsity[1], &em = table.sparsity[3];
+  EXPECT_LT(ball.total.front(), ball.total.back());
   EXPECT_GT(em.total.front(), em.total.back());
   ASSERT_EQ(table.errors.size(), 6U);
   for (const ErrorCurve& curve : table.errors) {
