@@ -1,5 +1,6 @@
 #include "optim/range_lp.hpp"
 
+#include <ClpEventHandler.hpp>
 #include <ClpSimplex.hpp>
 #include <algorithm>
 
@@ -36,6 +37,23 @@ std::uint8_t from_clp(ClpSimplex::Status status) {
   }
 }
 
+// Asks whether to go on, once per refactorisation of the basis.
+class Question final : public ClpEventHandler {
+ public:
+  explicit Question(const std::function<bool()>& proceed) : proceed_(proceed) {}
+  int event(Event which) override {
+    if (which != endOfFactorization || !proceed_ || proceed_()) return -1;  // go on
+    stopped_ = true;
+    return 5;  // Clp's code for "stopped by the event handler"
+  }
+  ClpEventHandler* clone() const override { return new Question(*this); }
+  bool stopped() const { return stopped_; }
+
+ private:
+  std::function<bool()> proceed_;
+  bool stopped_ = false;
+};
+
 }  // namespace
 
 void RangeLp::clear() {
@@ -47,7 +65,7 @@ void RangeLp::clear() {
   high.clear();
 }
 
-LpSolution solve(const RangeLp& lp, LpBasis& basis) {
+LpSolution solve(const RangeLp& lp, LpBasis& basis, const std::function<bool()>& proceed) {
   const auto columns = static_cast<int>(lp.columns());
   const auto rows = static_cast<int>(lp.rows());
   const std::vector<CoinBigIndex> begin(lp.begin.begin(), lp.begin.end());
@@ -63,9 +81,17 @@ LpSolution solve(const RangeLp& lp, LpBasis& basis) {
     model.setColumnStatus(i, to_clp(basis.column[static_cast<std::size_t>(i)]));
   for (int i = 0; i < rows; ++i) model.setRowStatus(i, to_clp(basis.row[static_cast<std::size_t>(i)]));
   // The dual method is the quicker one from a basis with new columns too (by half on chains of the papers).
+  const Question question(proceed);
+  model.passInEventHandler(&question);  // a copy
+  const auto stopped = [&] {
+    const auto* const asked = dynamic_cast<const Question*>(model.eventHandler());
+    return asked != nullptr && asked->stopped();
+  };
   model.dual();
-  if (model.status() != 0) model.primal();
+  if (model.status() != 0 && !stopped()) model.primal();
   LpSolution solution;
+  solution.stopped = stopped();
+  if (solution.stopped) return solution;
   solution.solved = model.status() == 0;
   if (!solution.solved) return solution;
   solution.value = model.objectiveValue();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace margrave {
@@ -31,11 +32,13 @@ struct LpBasis {
 
 struct LpSolution {
   bool solved = false;
+  bool stopped = false;
   double value = 0;
   std::vector<double> x;           // of columns, ≥ 0
   std::vector<double> multiplier;  // of rows: what the value changes by per unit of its side
 };
 
-LpSolution solve(const RangeLp& lp, LpBasis& basis);
+// `proceed` is asked now and then; where it says no, nothing is solved and the basis stays as it was.
+LpSolution solve(const RangeLp& lp, LpBasis& basis, const std::function<bool()>& proceed = {});
 
 }  // namespace margrave

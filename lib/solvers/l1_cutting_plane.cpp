@@ -19,8 +19,9 @@
 //
 // Cost of a round: one oracle call per example, a few solutions of the program. Memory: the labels of all
 // vertices, their features within the program, and three vectors of weights. Shared state: w, frozen during
-// 1; all else is done example by example or in order, so the bits do not depend on the threads. A round that
-// is stopped half-way is begun anew. An epoch is five rounds, since evaluations cost as much as one.
+// 1; all else is done example by example or in order, so the bits do not depend on the threads. Where 1 or
+// the simplex method is stopped half-way, that step is begun anew. An epoch is five rounds, since evaluations
+// cost as much as one.
 //
 // Departs from the paper: the program is solved once per round, not after every example, which is what makes
 // the oracle calls parallel; vertices that have had no weight for long are dropped.
@@ -42,7 +43,7 @@ namespace {
 constexpr std::uint32_t rounds_per_epoch = 5;
 constexpr std::size_t wave = 256;     // examples between two looks at the stop flag
 constexpr double negligible = 1e-10;  // violation that is rounding
-// P of weights that planes are drawn to before it was evaluated there; the first planes will be better.
+// P of weights that planes are drawn to before it was evaluated there: the first planes are made at them.
 constexpr double unknown = std::numeric_limits<double>::max();
 
 class L1CuttingPlane final : public Solver {
@@ -66,8 +67,12 @@ class L1CuttingPlane final : public Solver {
     if (start_) start_->prepare();
   }
   bool epoch(EpochControl& control) override {
-    if (start_) return start_round(control);
-    for (; round_ < rounds_per_epoch && !done_; ++round_)
+    if (start_) {
+      if (!start_round(control)) return false;
+      if (start_) return true;
+    }
+    if (unsolved_ && !solve(control)) return false;
+    while (round_ < rounds_per_epoch && !done_)
       if (!round(control)) return false;
     round_ = 0;
     return true;
@@ -107,6 +112,7 @@ class L1CuttingPlane final : public Solver {
     out.put(round_);
     out.put(at_corner_);
     out.put(done_);
+    out.put(unsolved_);
   }
   void restore(ByteReader& in) override {
     if (!read_start(in, false)) return;
@@ -117,7 +123,8 @@ class L1CuttingPlane final : public Solver {
     round_ = in.get<std::uint32_t>();
     at_corner_ = in.get<bool>();
     done_ = in.get<bool>();
-    if (round_ >= rounds_per_epoch) in.fail("points behind the end of an epoch");
+    unsolved_ = in.get<bool>();
+    if (round_ > rounds_per_epoch) in.fail("points behind the end of an epoch");
     if (std::isnan(best_primal_)) in.fail("holds a bound that is none");
     shown_.assign(master_.weights().begin(), master_.weights().end());
   }
@@ -126,7 +133,7 @@ class L1CuttingPlane final : public Solver {
     master_.warm_start(in);
     best_ = take_weights(in, problem_.data.templates());
     best_primal_ = unknown;
-    solve();
+    unsolved_ = true;
   }
 
  private:
@@ -160,7 +167,8 @@ class L1CuttingPlane final : public Solver {
     master_.add_features(best_, options_.columns);
     oracle_calls_ = start_->oracle_calls();
     start_.reset();
-    solve();
+    unsolved_ = true;
+    round_ = rounds_per_epoch;  // the program is what is left of this epoch
     return true;
   }
 
@@ -176,10 +184,11 @@ class L1CuttingPlane final : public Solver {
 
   bool round(EpochControl& control) {
     const bool corner = at_corner_ || !std::isfinite(best_primal_);
-    const double back = corner ? 0 : options_.stabilisation;
+    const double back = corner ? 0 : best_primal_ == unknown ? 1 : options_.stabilisation;
     for (std::size_t i = 0; i < point_.size(); ++i) point_[i] = (1 - back) * shown_[i] + back * best_[i];
     if (!separate(control)) return false;
     oracle_calls_ += problem_.data.size();
+    ++round_;
     CompensatedSum hinge;
     for (const Slot& slot : slots_) hinge.add(slot.hinge);
     const double primal = sparse_penalty(problem_.objective.penalty, problem_.objective.lambda, point_) +
@@ -193,13 +202,12 @@ class L1CuttingPlane final : public Solver {
       if (!slots_[m].violated.empty() && master_.add(m, slots_[m].violated)) ++joined;
     if (joined > 0) {
       at_corner_ = false;
-      solve();
-      master_.prune(options_.prune_after);
-    } else {
-      // The planes are exact at v: at w that ends the search, elsewhere w is to be looked at.
-      done_ = back == 0;
-      at_corner_ = true;
+      unsolved_ = true;
+      return solve(control);
     }
+    // The planes are exact at v: at w that ends the search, elsewhere w is to be looked at.
+    done_ = back == 0;
+    at_corner_ = true;
     return true;
   }
 
@@ -231,13 +239,23 @@ class L1CuttingPlane final : public Solver {
       slot.violated.assign(worker.masses.begin(), worker.masses.end());
   }
 
-  // Weights that are no numbers end the run as a numerical failure, with the last good ones.
-  void solve() {
-    if (master_.solve(options_.columns)) {
-      shown_.assign(master_.weights().begin(), master_.weights().end());
-    } else {
-      std::fill(shown_.begin(), shown_.end(), std::numeric_limits<double>::quiet_NaN());
+  // False where it was stopped. Weights that are no numbers end the run as a numerical failure, with the last
+  // good ones.
+  bool solve(EpochControl& control) {
+    const double done = std::min(1.0, static_cast<double>(round_) / rounds_per_epoch);
+    switch (master_.solve(options_.columns, [&] { return control.proceed(done); })) {
+      case L1Master::Outcome::stopped:
+        return false;
+      case L1Master::Outcome::failed:
+        std::fill(shown_.begin(), shown_.end(), std::numeric_limits<double>::quiet_NaN());
+        break;
+      case L1Master::Outcome::solved:
+        shown_.assign(master_.weights().begin(), master_.weights().end());
+        master_.prune(options_.prune_after);
+        break;
     }
+    unsolved_ = false;
+    return true;
   }
 
   Problem problem_;
@@ -254,6 +272,7 @@ class L1CuttingPlane final : public Solver {
   std::uint32_t round_ = 0;  // of the epoch under way
   bool at_corner_ = false;   // the next planes are made at w itself
   bool done_ = false;        // no plane is missing
+  bool unsolved_ = false;    // planes or features are new since the last solution
 };
 
 }  // namespace

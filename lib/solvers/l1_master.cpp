@@ -130,7 +130,7 @@ void L1Master::fill_columns() {
   columns_fresh_ = true;
 }
 
-LpSolution L1Master::solve_program() {
+LpSolution L1Master::solve_program(const std::function<bool()>& proceed) {
   fill_columns();
   const std::size_t examples = sets_.size();
   lp_.clear();
@@ -153,7 +153,7 @@ LpSolution L1Master::solve_program() {
       lp_.cost.push_back(-vertex.loss);
       basis.column.push_back(vertex.status);
     }
-  LpSolution solution = margrave::solve(lp_, basis);
+  LpSolution solution = margrave::solve(lp_, basis, proceed);
   if (!solution.solved) return solution;
   std::copy_n(basis.row.begin(), examples, example_status_.begin());
   std::copy(basis.row.begin() + static_cast<std::ptrdiff_t>(examples), basis.row.end(),
@@ -209,10 +209,11 @@ bool L1Master::price(std::uint32_t columns) {
   return !found.empty();
 }
 
-bool L1Master::solve(std::uint32_t columns) {
+L1Master::Outcome L1Master::solve(std::uint32_t columns, const std::function<bool()>& proceed) {
   for (;;) {
-    if (!solve_program().solved) return false;
-    if (!price(columns)) return true;
+    const LpSolution solution = solve_program(proceed);
+    if (!solution.solved) return solution.stopped ? Outcome::stopped : Outcome::failed;
+    if (!price(columns)) return Outcome::solved;
   }
 }
 

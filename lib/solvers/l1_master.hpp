@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -37,8 +38,9 @@ class L1Master final : public DualPoint {
   void add_features(std::span<const double> weights, std::size_t most);
 
   // Solves the program over all vertices; features join until no row is violated, `columns` at most at a
-  // time. False where the simplex method gives up.
-  bool solve(std::uint32_t columns);
+  // time. `proceed` is asked on the way; after a stop, solve() goes on with the basis as it was.
+  enum class Outcome : std::uint8_t { solved, stopped, failed };
+  Outcome solve(std::uint32_t columns, const std::function<bool()>& proceed);
   // Drops vertices that had no weight for so many solutions.
   void prune(std::uint32_t rounds);
 
@@ -79,7 +81,7 @@ class L1Master final : public DualPoint {
   void add_feature(std::uint64_t place);
   void fill_column(std::size_t m, Vertex& vertex, std::vector<double>& scratch) const;
   void fill_columns();
-  LpSolution solve_program();
+  LpSolution solve_program(const std::function<bool()>& proceed);
   // The largest violated rows join. Whether there were any.
   bool price(std::uint32_t columns);
 

@@ -79,7 +79,7 @@ TEST_P(L1, SubgradientsComeNearTheOptimum) {
       const auto [model, report] = train(data, options);
       EXPECT_FALSE(report.last.dual);
       EXPECT_GE(report.last.primal, optimum - 1e-9);
-      EXPECT_LE(report.last.primal, 1.05 * optimum);  // after t steps it errs by about 1/√t
+      EXPECT_LE(report.last.primal, (batch == 0 ? 1.05 : 1.1) * optimum);  // errs by about 1/√steps
       EXPECT_NEAR(certify(model, data).primal, report.last.primal, 1e-10);
     }
   }
