@@ -41,7 +41,7 @@ constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 constexpr std::uint64_t full_pass_every = 2;
 constexpr std::uint32_t whole_cache_every = 10;  // cached passes
 // Cached passes end when the gap they still find is this part of what the oracle found.
-constexpr double cached_accuracy = 0.2;
+constexpr double cached_accuracy = 0.35;
 constexpr double least_gain = 1e-3;  // of the epoch's gain so far: less is not worth a cached pass
 
 class Bcfw final : public Solver {
@@ -171,7 +171,7 @@ class Bcfw final : public Solver {
     const double passes = ascent_.blocks().has_cache() ? options_.cached_passes + 1.0 : 1.0;
     while (cursor_ < order_.size()) {
       // One batch after the other: an example is never visited twice at once.
-      const auto batch = order_.batch(cursor_, ascent_.most_visits());
+      const auto batch = order_.batch(cursor_, ascent_.most_visits(kind()));
       const BlockAscent::Result result = ascent_.visit(batch, kind());
       pass_gain_ += result.gain;
       pass_gap_ += result.gap;

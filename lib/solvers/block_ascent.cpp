@@ -10,7 +10,9 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t async_visits = 4096;  // between two looks at the stop flag
+constexpr std::size_t unstopped_visits = 4096;  // between two looks at the stop flag
+// Visits between asking for an example's part of the compiled cache and needing it.
+constexpr std::size_t ahead = 2;
 
 // Visits without the oracle go over the compiled cache.
 bool is_compiled(Visit kind) { return kind == Visit::cached || kind == Visit::support; }
@@ -20,8 +22,6 @@ bool is_compiled(Visit kind) { return kind == Visit::cached || kind == Visit::su
 BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch,
                          const BcfwOptions& options)
     : problem_(problem),
-      at_once_(problem.delay > 0 || problem.mode == Mode::async ? async_visits
-                                                                : std::min(batch, problem.data.size())),
       blocks_(std::move(blocks)),
       weights_(problem.data.templates()),
       gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
@@ -41,6 +41,12 @@ void BlockAscent::make_room(std::uint32_t visits) {
     blocks_->reserve_worker(worker);
     blocks_->reserve_step(worker.step);
   }
+}
+
+std::size_t BlockAscent::most_visits(Visit kind) const {
+  const bool in_batches =
+      problem_.delay == 0 && problem_.mode != Mode::async && !(is_compiled(kind) && short_visits_);
+  return in_batches ? batch() : unstopped_visits;
 }
 
 BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
@@ -97,8 +103,9 @@ BlockAscent::Result BlockAscent::visit_compiled(std::span<const std::uint32_t> e
   const auto start = WorkClock::Clock::now();
   if (short_visits_) {
     // One after the other, each against the weights the one before left.
-    for (const std::uint32_t example : examples) {
-      propose_one(0, example, 0);
+    for (std::size_t k = 0; k < examples.size(); ++k) {
+      if (k + ahead < examples.size()) program_.prefetch(examples[k + ahead]);
+      propose_one(0, examples[k], 0);
       commit_one(0, true);
     }
     committing_.add(0, WorkClock::Clock::now() - start);

@@ -48,9 +48,9 @@ class BlockAscent {
   void make_room(std::uint32_t visits);
   // Visits of a deterministic batch.
   std::size_t batch() const { return steps_.size(); }
-  // Most visits that visit() takes at once, each of another example: a batch, or as many as may pass between
-  // two looks at the stop flag.
-  std::size_t most_visits() const { return at_once_; }
+  // Most visits of a kind that visit() takes at once, each of another example: a batch, or as many as may pass
+  // between two looks at the stop flag.
+  std::size_t most_visits(Visit kind) const;
   // In the mode of the problem. Asynchronously, sums depend on the timing.
   Result visit(std::span<const std::uint32_t> examples, Visit kind);
 
@@ -97,7 +97,6 @@ class BlockAscent {
   double take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes);
 
   Problem problem_;
-  std::size_t at_once_;
   std::unique_ptr<DualBlocks> blocks_;
   WeightStore weights_;
   std::vector<double> gap_;

@@ -53,37 +53,41 @@ double CachedProgram::sum_inputs(const Shelf& shelf, const List& list, At&& at) 
 template <class Load>
 double CachedProgram::term_score(const Shelf& shelf, const Term& term, Load&& load) {
   const List& list = shelf.list[term.list];
+  const std::uint64_t plus = list.offset + term.plus;
+  const std::uint64_t minus = list.offset + term.minus;
   const auto row_score = [&](std::uint64_t row) {
-    return row == no_row ? 0.0 : sum_inputs(shelf, list, [&](std::uint64_t cell) { return load(row, cell); });
+    return sum_inputs(shelf, list, [&](std::uint64_t cell) { return load(row, cell); });
   };
-  if (term.plus == no_row || term.minus == no_row) return row_score(term.plus) - row_score(term.minus);
-  return sum_inputs(shelf, list,
-                    [&](std::uint64_t cell) { return load(term.plus, cell) - load(term.minus, cell); });
+  if (term.minus == no_row) return row_score(plus);
+  if (term.plus == no_row) return -row_score(minus);
+  return sum_inputs(shelf, list, [&](std::uint64_t cell) { return load(plus, cell) - load(minus, cell); });
 }
 
 template <class Add>
 void CachedProgram::add_term(const Shelf& shelf, const Term& term, double coefficient, Add&& add) {
   const List& list = shelf.list[term.list];
   const std::uint32_t* index = shelf.word.data() + list.index;
+  const std::uint64_t plus = list.offset + term.plus;
+  const std::uint64_t minus = list.offset + term.minus;
   const auto add_row = [&](std::uint64_t row, double factor) {
-    if (row == no_row) return;
     if (list.kind == InputKind::unit) {
-      for (std::uint32_t i = 0; i < list.count; ++i) add(row, index[i] * list.stride, factor);
+      for (std::uint32_t i = 0; i < list.count; ++i)
+        add(row, std::uint64_t{index[i]} * list.stride, factor);
     } else {
       for (std::uint32_t i = 0; i < list.count; ++i)
-        add(row, (list.kind == InputKind::dense ? i : index[i]) * list.stride,
+        add(row, std::uint64_t{list.kind == InputKind::dense ? i : index[i]} * list.stride,
             factor * static_cast<double>(list.value[i]));
     }
   };
   if (list.kind == InputKind::unit && list.stride == 1 && term.plus != no_row && term.minus != no_row) {
     for (std::uint32_t i = 0; i < list.count; ++i) {
-      add(term.plus, index[i], coefficient);
-      add(term.minus, index[i], -coefficient);
+      add(plus, index[i], coefficient);
+      add(minus, index[i], -coefficient);
     }
     return;
   }
-  add_row(term.plus, coefficient);
-  add_row(term.minus, -coefficient);
+  if (term.plus != no_row) add_row(plus, coefficient);
+  if (term.minus != no_row) add_row(minus, -coefficient);
 }
 
 template <class Visit>
@@ -208,40 +212,40 @@ void CachedProgram::add_example(const VertexCache& cache, std::size_t m, Shelf& 
       s.run.push_back(static_cast<std::uint32_t>(s.part.size()) - start.part);
     }
   }
-  s.record.push_back({static_cast<std::uint32_t>(s.gram.size()), static_cast<std::uint32_t>(s.run.size()),
-                      static_cast<std::uint32_t>(s.part.size()), static_cast<std::uint32_t>(s.term.size())});
+  const auto end = [](const auto& memory) { return static_cast<std::uint32_t>(memory.size()); };
+  s.record.push_back({end(s.gram), end(s.run), end(s.part), end(s.term), end(s.list), end(s.word)});
 }
 
 void CachedProgram::add_terms(Shelf& s, std::size_t first_list, const Deviation& d) const {
-  const Template& t = problem_.data.templates()[d.template_index];
-  const auto cell = [&](std::int32_t row) {
-    return row < 0 ? no_row : t.offset + static_cast<std::uint64_t>(row);
-  };
+  const auto cell = [](std::int32_t row) { return row < 0 ? no_row : static_cast<std::uint32_t>(row); };
   const InputView x = problem_.data.input(d.input);
+  const auto list = [&](std::uint32_t input) { return add_list(s, first_list, input, d.template_index); };
   if (x.kind != InputKind::per_state) {
-    s.term.push_back({cell(d.row), cell(d.truth_row), add_list(s, first_list, d.input, t.stride)});
+    s.term.push_back({cell(d.row), cell(d.truth_row), list(d.input)});
     return;
   }
-  if (d.row >= 0)
-    s.term.push_back({cell(d.row), no_row, add_list(s, first_list, x.index[d.joint], t.stride)});
-  if (d.truth_row >= 0)
-    s.term.push_back({no_row, cell(d.truth_row), add_list(s, first_list, x.index[d.truth], t.stride)});
+  if (d.row >= 0) s.term.push_back({cell(d.row), no_row, list(x.index[d.joint])});
+  if (d.truth_row >= 0) s.term.push_back({no_row, cell(d.truth_row), list(x.index[d.truth])});
 }
 
 std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uint32_t input,
-                                      std::uint64_t stride) const {
+                                      std::uint32_t template_index) const {
+  const std::uint64_t key = std::uint64_t{template_index} << 32U | input;
   // The example's deviations in one clique follow each other, or nearly so.
   for (std::size_t i = s.list.size(); i-- > first_list;)
-    if (s.list[i].input == input && s.list[i].wanted_stride == stride) return static_cast<std::uint32_t>(i);
+    if (s.list_key[i - first_list] == key) return static_cast<std::uint32_t>(i);
+  s.list_key.resize(s.list.size() - first_list);
+  s.list_key.push_back(key);
   const InputView x = problem_.data.input(input);
+  const Template& t = problem_.data.templates()[template_index];
   // Numbers of inputs are multiplied here, once, where 32 bits hold the product.
   const bool multiplied =
-      x.kind != InputKind::dense && (x.count == 0 || x.index[x.count - 1] * stride <= ~std::uint32_t{0});
-  s.list.push_back({x.kind, x.count, static_cast<std::uint32_t>(s.word.size()), input,
-                    multiplied ? 1 : stride, stride, x.value});
+      x.kind != InputKind::dense && (x.count == 0 || x.index[x.count - 1] * t.stride <= ~std::uint32_t{0});
+  const auto stride = multiplied ? 1 : static_cast<std::uint32_t>(t.stride);
+  s.list.push_back({t.offset, x.value, x.count, static_cast<std::uint32_t>(s.word.size()), stride, x.kind});
   if (x.kind != InputKind::dense)
     for (std::uint32_t n = 0; n < x.count; ++n)
-      s.word.push_back(multiplied ? static_cast<std::uint32_t>(x.index[n] * stride) : x.index[n]);
+      s.word.push_back(multiplied ? static_cast<std::uint32_t>(x.index[n] * t.stride) : x.index[n]);
   if (x.kind == InputKind::sparse)
     for (std::uint32_t n = 0; n < x.count; ++n) s.word.push_back(std::bit_cast<std::uint32_t>(x.value[n]));
   return static_cast<std::uint32_t>(s.list.size() - 1);
@@ -278,6 +282,7 @@ void CachedProgram::propose(const double* w, bool support, BlockWorker& worker, 
   step.block_gap = 0;
   step.loss_change = 0;
   step.curvature = 0;
+  step.slope = 0;
   const std::size_t m = step.example;
   const std::size_t n = count(m);
   if (n == 1) return;
@@ -328,6 +333,23 @@ void CachedProgram::propose(const double* w, bool support, BlockWorker& worker, 
     step.terms.push_back({at.term + j, step.coefficient[j]});
     step.slope += step.coefficient[j] * scores[j];
   }
+}
+
+void CachedProgram::prefetch(std::size_t m) const {
+  const Shelf& s = shelves_[m / shelf_examples];
+  const Record* at = s.record.data() + m % shelf_examples;
+  const auto ask = [](const auto& memory, std::uint64_t begin, std::uint64_t end) {
+    constexpr std::size_t per_line = std::max<std::size_t>(1, cache_line / sizeof(memory[0]));
+    for (std::uint64_t i = begin; i < end; i += per_line) __builtin_prefetch(memory.data() + i);
+  };
+  ask(weight_, begin_[m], begin_[m + 1]);
+  ask(loss_, begin_[m], begin_[m + 1]);
+  ask(s.gram, at[0].gram, at[1].gram);
+  ask(s.run, at[0].run, at[1].run);
+  ask(s.part, at[0].part, at[1].part);
+  ask(s.term, at[0].term, at[1].term);
+  ask(s.list, at[0].list, at[1].list);
+  ask(s.word, at[0].word, at[1].word);
 }
 
 void CachedProgram::move_weights_of(std::size_t m, const double* target, double length) {

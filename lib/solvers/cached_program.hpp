@@ -35,6 +35,8 @@ class CachedProgram {
 
   // Steps over the example's vertices, or over those that have weight, against weights w.
   void propose(const double* w, bool support, BlockWorker& worker, BlockStep& step) const;
+  // Asks for the memory that a visit of the example needs.
+  void prefetch(std::size_t m) const;
   void apply(const BlockStep& step, double length) {
     move_weights_of(step.example, step.target.data(), length);
   }
@@ -60,25 +62,24 @@ class CachedProgram {
   std::uint64_t bytes() const;
 
  private:
-  static constexpr std::uint64_t no_row = ~std::uint64_t{0};
-  // An input vector: `count` numbers of inputs from `index` on in the shelf's words, their values behind
-  // them; or values that lie in the data, one for each input.
+  static constexpr std::uint32_t no_row = ~std::uint32_t{0};
+  // An input vector and the template whose weights it meets: `count` numbers of inputs from `index` on in the
+  // shelf's words, their values behind them; or values that lie in the data, one for each input.
   struct List {
-    InputKind kind;
+    std::uint64_t offset;  // of the template's first weight
+    const float* value;
     std::uint32_t count;
     std::uint32_t index;
-    std::uint32_t input;
-    std::uint64_t stride;         // what is left to multiply them with
-    std::uint64_t wanted_stride;  // of the template
-    const float* value;
+    std::uint32_t stride;  // what is left to multiply the numbers with
+    InputKind kind;
   };
   struct Term {
-    std::uint64_t plus, minus;  // cells of the rows' first weights, or no_row
+    std::uint32_t plus, minus;  // weight rows, or no_row
     std::uint32_t list;
   };
   // Where an example's share of its shelf starts.
   struct Record {
-    std::uint32_t gram, run, part, term;
+    std::uint32_t gram, run, part, term, list, word;
   };
   // The examples of one block of the data.
   struct Shelf {
@@ -90,13 +91,14 @@ class CachedProgram {
     std::vector<Term> term;
     std::vector<List> list;
     std::vector<std::uint32_t> word;
+    std::vector<std::uint64_t> list_key;  // scratch of compile(): input and template of the example's lists
   };
   static constexpr std::size_t shelf_examples = 64;
 
   void add_example(const VertexCache& cache, std::size_t m, Shelf& shelf);
   void add_terms(Shelf& shelf, std::size_t first_list, const Deviation& deviation) const;
   std::uint32_t add_list(Shelf& shelf, std::size_t first_list, std::uint32_t input,
-                         std::uint64_t stride) const;
+                         std::uint32_t template_index) const;
   // Σ value·at(cell) over the inputs of a list; cells are counted from the first of a row. Below, load(row,
   // cell) and add(row, cell, value) reach the weights.
   template <class At>

@@ -128,7 +128,7 @@ class NSlack final : public Solver {
   bool run_pass(EpochControl& control) {
     const Visit kind = pass_ == 0 ? Visit::collect : Visit::cached;
     while (cursor_ < order_.size()) {
-      const auto batch = order_.batch(cursor_, ascent_.most_visits());
+      const auto batch = order_.batch(cursor_, ascent_.most_visits(kind));
       pass_gap_ += ascent_.visit(batch, kind).gap;
       cursor_ += batch.size();
       const double done = static_cast<double>(cursor_) / static_cast<double>(order_.size());

@@ -159,7 +159,7 @@ class Smo final : public Solver {
       order_.permute(Random(problem_.seed, epochs_));
     }
     while (cursor_ < order_.size()) {
-      const auto batch = order_.batch(cursor_, ascent_.most_visits());
+      const auto batch = order_.batch(cursor_, ascent_.most_visits(Visit::oracle));
       ascent_.visit(batch, Visit::oracle);
       cursor_ += batch.size();
       if (!control.proceed(static_cast<double>(cursor_) / static_cast<double>(order_.size()))) return false;
