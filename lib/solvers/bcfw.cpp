@@ -41,7 +41,7 @@ constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 constexpr std::uint64_t full_pass_every = 2;
 constexpr std::uint32_t whole_cache_every = 10;  // cached passes
 // Cached passes end when the gap they still find is this part of what the oracle found.
-constexpr double cached_accuracy = 0.35;
+constexpr double cached_accuracy = 0.2;
 constexpr double least_gain = 1e-3;  // of the epoch's gain so far: less is not worth a cached pass
 
 class Bcfw final : public Solver {

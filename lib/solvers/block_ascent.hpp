@@ -48,8 +48,8 @@ class BlockAscent {
   void make_room(std::uint32_t visits);
   // Visits of a deterministic batch.
   std::size_t batch() const { return steps_.size(); }
-  // Most visits of a kind that visit() takes at once, each of another example: a batch, or as many as may pass
-  // between two looks at the stop flag.
+  // Most visits of a kind that visit() takes at once, each of another example: a batch, or as many as may
+  // pass between two looks at the stop flag.
   std::size_t most_visits(Visit kind) const;
   // In the mode of the problem. Asynchronously, sums depend on the timing.
   Result visit(std::span<const std::uint32_t> examples, Visit kind);

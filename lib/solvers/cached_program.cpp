@@ -71,8 +71,7 @@ void CachedProgram::add_term(const Shelf& shelf, const Term& term, double coeffi
   const std::uint64_t minus = list.offset + term.minus;
   const auto add_row = [&](std::uint64_t row, double factor) {
     if (list.kind == InputKind::unit) {
-      for (std::uint32_t i = 0; i < list.count; ++i)
-        add(row, std::uint64_t{index[i]} * list.stride, factor);
+      for (std::uint32_t i = 0; i < list.count; ++i) add(row, std::uint64_t{index[i]} * list.stride, factor);
     } else {
       for (std::uint32_t i = 0; i < list.count; ++i)
         add(row, std::uint64_t{list.kind == InputKind::dense ? i : index[i]} * list.stride,
@@ -243,11 +242,17 @@ std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uin
       x.kind != InputKind::dense && (x.count == 0 || x.index[x.count - 1] * t.stride <= ~std::uint32_t{0});
   const auto stride = multiplied ? 1 : static_cast<std::uint32_t>(t.stride);
   s.list.push_back({t.offset, x.value, x.count, static_cast<std::uint32_t>(s.word.size()), stride, x.kind});
-  if (x.kind != InputKind::dense)
-    for (std::uint32_t n = 0; n < x.count; ++n)
-      s.word.push_back(multiplied ? static_cast<std::uint32_t>(x.index[n] * t.stride) : x.index[n]);
+  const auto more = [&] {
+    s.word.resize(s.word.size() + x.count);
+    return s.word.data() + s.word.size() - x.count;
+  };
+  if (x.kind != InputKind::dense) {
+    const auto factor = multiplied ? static_cast<std::uint32_t>(t.stride) : 1;
+    std::transform(x.index, x.index + x.count, more(), [=](std::uint32_t n) { return n * factor; });
+  }
   if (x.kind == InputKind::sparse)
-    for (std::uint32_t n = 0; n < x.count; ++n) s.word.push_back(std::bit_cast<std::uint32_t>(x.value[n]));
+    std::transform(x.value, x.value + x.count, more(),
+                   [](float value) { return std::bit_cast<std::uint32_t>(value); });
   return static_cast<std::uint32_t>(s.list.size() - 1);
 }
 
