@@ -17,8 +17,8 @@ struct MaxPlusBlock {
   double* best;
   double* out;
 
-  template <size_t V>
-  void run(size_t column, Tail tail) const {
+  template <size_t V, class Last>
+  void run(size_t column, Last last) const {
     constexpr size_t U = flights<V>;
     Vector most[U][V];
     MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
@@ -28,22 +28,22 @@ struct MaxPlusBlock {
     for (; a + U <= rows; a += U) {
       MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
         const size_t at = a + u;
-        row<V>(table + at * stride + column, splat(value[at]), tail, most[u]);
+        row<V>(table + at * stride + column, splat(value[at]), last, most[u]);
       }
     }
-    for (; a < rows; ++a) row<V>(table + a * stride + column, splat(value[a]), tail, most[0]);
+    for (; a < rows; ++a) row<V>(table + a * stride + column, splat(value[a]), last, most[0]);
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
       Vector top = most[0][v];
       MARGRAVE_UNROLL for (size_t u = 1; u < U; ++u) top = maximum(most[u][v], top);
-      store_of<V>(best + column, v, top, tail);
-      if (node != nullptr) store_of<V>(out + column, v, add(top, load_of<V>(node + column, v, tail)), tail);
+      store_of<V>(best + column, v, top, last);
+      if (node != nullptr) store_of<V>(out + column, v, add(top, load_of<V>(node + column, v, last)), last);
     }
   }
 
-  template <size_t V>
-  static void row(const double* p, Vector from, Tail tail, Vector* most) {
+  template <size_t V, class Last>
+  static void row(const double* p, Vector from, Last last, Vector* most) {
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) most[v] =
-        maximum(add(from, load_of<V>(p, v, tail)), most[v]);
+        maximum(add(from, load_of<V>(p, v, last)), most[v]);
   }
 };
 

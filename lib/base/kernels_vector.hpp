@@ -27,6 +27,20 @@ inline Tail tail_of(std::size_t places) {
 }
 inline Vector load(const double* p) { return _mm512_loadu_pd(p); }
 inline Vector load(const double* p, Tail t) { return _mm512_maskz_loadu_pd(t, p); }
+// A row's last vector, known when compiled. Half of one has its numbers twice: a mask would take a place
+// among the additions, where nobody looks at the upper half. It is a Tail to whoever needs zeros there.
+struct Whole {
+  operator Tail() const { return whole; }  // NOLINT(google-explicit-constructor)
+};
+struct Half {
+  operator Tail() const { return 0x0F; }  // NOLINT(google-explicit-constructor)
+};
+inline Vector load(const double* p, Whole /*last*/) { return _mm512_loadu_pd(p); }
+inline Vector load(const double* p, Half /*last*/) {
+  return _mm512_maskz_broadcast_f64x4(whole, _mm256_loadu_pd(p));
+}
+inline void store(double* p, Vector v, Whole /*last*/) { _mm512_storeu_pd(p, v); }
+inline void store(double* p, Vector v, Half /*last*/) { _mm256_storeu_pd(p, _mm512_castpd512_pd256(v)); }
 inline void store(double* p, Vector v) { _mm512_storeu_pd(p, v); }
 inline void store(double* p, Vector v, Tail t) { _mm512_mask_storeu_pd(p, t, v); }
 inline Vector splat(double x) { return _mm512_set1_pd(x); }
@@ -43,6 +57,7 @@ inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
 inline Vector exponential(Vector a) { return Sleef_expd8_u10avx512f(a); }
 inline Vector logarithm(Vector a) { return Sleef_logd8_u10avx512f(a); }
 inline Vector from_floats(const float* p) { return _mm512_maskz_cvtps_pd(whole, _mm256_loadu_ps(p)); }
+inline Vector splat(float x) { return _mm512_maskz_cvtps_pd(whole, _mm256_set1_ps(x)); }
 inline double lane_sum(Vector v) {
   double x[lanes];
   _mm512_storeu_pd(x, v);
@@ -76,6 +91,7 @@ inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
 inline Vector exponential(Vector a) { return Sleef_expd4_u10avx2(a); }
 inline Vector logarithm(Vector a) { return Sleef_logd4_u10avx2(a); }
 inline Vector from_floats(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+inline Vector splat(float x) { return _mm256_cvtps_pd(_mm_set1_ps(x)); }
 inline double lane_sum(Vector v) {
   const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
   return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)));
@@ -109,6 +125,7 @@ inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
 inline Vector exponential(Vector a) { return Sleef_expd2_u10sse2(a); }
 inline Vector logarithm(Vector a) { return Sleef_logd2_u10sse2(a); }
 inline Vector from_floats(const float* p) { return _mm_set_pd(p[1], p[0]); }
+inline Vector splat(float x) { return splat(static_cast<double>(x)); }
 inline double lane_sum(Vector v) { return _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v))); }
 
 #else
@@ -141,8 +158,20 @@ inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) { return a 
 inline Vector exponential(Vector a) { return Vector{Sleef_expd1_u10purec(a[0]), Sleef_expd1_u10purec(a[1])}; }
 inline Vector logarithm(Vector a) { return Vector{Sleef_logd1_u10purec(a[0]), Sleef_logd1_u10purec(a[1])}; }
 inline Vector from_floats(const float* p) { return Vector{p[0], p[1]}; }
+inline Vector splat(float x) { return splat(static_cast<double>(x)); }
 inline double lane_sum(Vector v) { return v[0] + v[1]; }
 
+#endif
+
+#if !defined(__AVX512F__)
+using Whole = Tail;  // vectors are no longer than the padding
+using Half = Tail;
+#endif
+// Vectors whose sums fit in registers beside their operands.
+#if defined(__AVX512F__)
+constexpr std::size_t sums_in_registers = 24;
+#else
+constexpr std::size_t sums_in_registers = 12;
 #endif
 
 // Extremes over the lanes.
