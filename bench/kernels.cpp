@@ -185,14 +185,14 @@ struct Chain {
   std::vector<Potentials> potentials;
 };
 Chain chains(benchmark::State& state) {
-  Chain chain{letters(16, static_cast<std::size_t>(state.range(0)),
-                      static_cast<std::uint32_t>(state.range(1)), false),
-              {},
-              {}};
+  Chain chain{
+      letters(4, static_cast<std::size_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1)), false),
+      {},
+      {}};
   chain.oracle = make_chain_oracle(chain.problem.data);
-  chain.potentials.resize(16);
+  chain.potentials.resize(4);
   for (double& w : chain.problem.weights) w *= 0.3;
-  for (std::size_t m = 0; m < 16; ++m)
+  for (std::size_t m = 0; m < 4; ++m)
     chain.potentials[m].fill(chain.problem.data, chain.problem.data[m], chain.problem.weights.data(), 1);
   return chain;
 }
@@ -227,7 +227,7 @@ void viterbi(benchmark::State& state) {
   std::size_t m = 0;
   measure(state, {viterbi_need(state)}, [&] {
     benchmark::DoNotOptimize(chain.oracle->argmax(data[m], chain.potentials[m], scratch, labels));
-    m = (m + 1) % 16;
+    m = (m + 1) % 4;
   });
 }
 MARGRAVE_BENCHMARK(viterbi)->Args({8, 26})->Args({25, 22})->Args({50, 45})->Args({8, 4});
@@ -254,7 +254,7 @@ void forward_backward(benchmark::State& state) {
       4 * pair_cells(state) + 18.0 * static_cast<double>(state.range(0) * state.range(1));
   measure(state, {{multiply_adds(), operations}}, [&] {
     benchmark::DoNotOptimize(chain.oracle->marginals(data[m], chain.potentials[m], scratch, marginals));
-    m = (m + 1) % 16;
+    m = (m + 1) % 4;
   });
 }
 MARGRAVE_BENCHMARK(forward_backward)->Args({8, 26})->Args({25, 22})->Args({50, 45})->Args({8, 4});
@@ -270,7 +270,7 @@ void forward_backward_log(benchmark::State& state) {
   // Two exponentials a cell.
   measure(state, {{multiply_adds(), 36 * pair_cells(state)}}, [&] {
     benchmark::DoNotOptimize(chain.oracle->marginals(data[m], chain.potentials[m], scratch, marginals));
-    m = (m + 1) % 16;
+    m = (m + 1) % 4;
   });
 }
 MARGRAVE_BENCHMARK(forward_backward_log)->Args({8, 26});

@@ -51,6 +51,11 @@ struct Kernels {
   // table[a·stride + b] and out[b] = best[b] + node[b], b < width.
   void (*max_plus_node)(const double* value, std::size_t rows, const double* table, std::size_t stride,
                         std::size_t width, const double* node, double* best, double* out);
+  // Viterbi along a path of variables with equally many states, all rows padded: with value_{-1} = first,
+  // best_t[b] = max_a value_{t−1}[a] + table[t][a·padded(states) + b] and value_t = best_t + node[t], t <
+  // steps; both one row after the other.
+  void (*max_plus_path)(const double* first, const double* const* table, const double* const* node,
+                        std::size_t steps, std::size_t states, double* best, double* value);
   // out[a] = max_b table[a·stride + b] + value[b], a < rows, b < width. A NaN is skipped. Paddings of `value`
   // must be −inf and those of `table` finite.
   void (*max_plus_transposed)(const double* value, std::size_t rows, const double* table, std::size_t stride,
@@ -78,6 +83,12 @@ struct Kernels {
   void (*exp_shifted)(const double* in, std::size_t n, double shift, double* out);
   // max of n ≥ 1 numbers; a NaN is skipped.
   double (*max_value)(const double* in, std::size_t n);
+  // The same with the first place where it is; −inf and 0 where every number is −inf or NaN.
+  struct Maximum {
+    double value;
+    std::size_t place;
+  };
+  Maximum (*first_maximum)(const double* in, std::size_t n);
   // Σ of n non-negative numbers, and the smallest of those that are not 0 (+inf where there is none).
   struct SumAndLeast {
     double sum, least;

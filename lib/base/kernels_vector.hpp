@@ -51,6 +51,11 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_p
 inline Vector maximum(Vector a, Vector b) { return _mm512_maskz_max_pd(whole, a, b); }
 inline Vector minimum(Vector a, Vector b) { return _mm512_maskz_min_pd(whole, a, b); }
 inline unsigned equal_bits(Vector a, Vector b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
+inline Vector lower_and_upper(Vector low, Vector high) { return _mm512_mask_blend_pd(0xF0, low, high); }
+inline Vector upper_then_lower(Vector low, Vector high) {
+  return _mm512_castsi512_pd(
+      _mm512_maskz_alignr_epi64(whole, _mm512_castpd_si512(high), _mm512_castpd_si512(low), 4));
+}
 inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
   return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ), no, yes);
 }
@@ -175,7 +180,14 @@ constexpr std::size_t sums_in_registers = 12;
 #endif
 
 // Extremes over the lanes.
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX512F__)
+inline double lane_maximum(Vector v) {
+  const __m256d half =
+      _mm256_max_pd(_mm512_castpd512_pd256(v), _mm512_castpd512_pd256(upper_then_lower(v, v)));
+  const __m128d pair = _mm_max_pd(_mm256_castpd256_pd128(half), _mm256_extractf128_pd(half, 1));
+  return _mm_cvtsd_f64(_mm_max_sd(pair, _mm_unpackhi_pd(pair, pair)));
+}
+#elif defined(__AVX2__)
 inline double lane_maximum(Vector v) {
   const __m128d pair = _mm_max_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
   return _mm_cvtsd_f64(_mm_max_sd(pair, _mm_unpackhi_pd(pair, pair)));
