@@ -51,11 +51,6 @@ struct Kernels {
   // table[a·stride + b] and out[b] = best[b] + node[b], b < width.
   void (*max_plus_node)(const double* value, std::size_t rows, const double* table, std::size_t stride,
                         std::size_t width, const double* node, double* best, double* out);
-  // Viterbi along a path of variables with equally many states, all rows padded: with value_{-1} = first,
-  // best_t[b] = max_a value_{t−1}[a] + table[t][a·padded(states) + b] and value_t = best_t + node[t], t <
-  // steps; both one row after the other.
-  void (*max_plus_path)(const double* first, const double* const* table, const double* const* node,
-                        std::size_t steps, std::size_t states, double* best, double* value);
   // out[a] = max_b table[a·stride + b] + value[b], a < rows, b < width. A NaN is skipped. Paddings of `value`
   // must be −inf and those of `table` finite.
   void (*max_plus_transposed)(const double* value, std::size_t rows, const double* table, std::size_t stride,
@@ -83,12 +78,6 @@ struct Kernels {
   void (*exp_shifted)(const double* in, std::size_t n, double shift, double* out);
   // max of n ≥ 1 numbers; a NaN is skipped.
   double (*max_value)(const double* in, std::size_t n);
-  // The same with the first place where it is; −inf and 0 where every number is −inf or NaN.
-  struct Maximum {
-    double value;
-    std::size_t place;
-  };
-  Maximum (*first_maximum)(const double* in, std::size_t n);
   // Σ of n non-negative numbers, and the smallest of those that are not 0 (+inf where there is none).
   struct SumAndLeast {
     double sum, least;
@@ -104,6 +93,19 @@ struct Kernels {
   EntropyAlong (*entropy_along)(const double* mass, const double* change, std::size_t n, double length);
   // data[i] *= factor
   void (*scale)(double* data, std::size_t n, double factor);
+
+  // Viterbi along a path of variables with equally many states, all rows padded: with value_{-1} = first,
+  // best_t[b] = max_a value_{t−1}[a] + table[t][a·padded(states) + b] and value_t = best_t + node[t], t <
+  // steps; rows of both lie whole_lines(states) apart.
+  void (*max_plus_path)(const double* first, const double* const* table, const double* const* node,
+                        std::size_t steps, std::size_t states, double* best, double* value);
+  // max of n ≥ 1 numbers with the first place where it is, NaN skipped; −inf and 0 where every number is −inf
+  // or NaN.
+  struct Maximum {
+    double value;
+    std::size_t place;
+  };
+  Maximum (*first_maximum)(const double* in, std::size_t n);
 };
 
 // The best set this machine runs; MARGRAVE_ISA=baseline|avx2|avx512 chooses a lower one.
@@ -114,5 +116,7 @@ const Kernels* kernels_for(std::string_view isa);
 // Rows are padded to this many doubles.
 inline constexpr std::size_t row_padding = 4;
 constexpr std::size_t padded(std::size_t n) { return (n + row_padding - 1) / row_padding * row_padding; }
+// The same to whole cache lines: what is written to be read at once is not to lie on two of them.
+constexpr std::size_t whole_lines(std::size_t n) { return (n + 7) / 8 * 8; }
 
 }  // namespace margrave

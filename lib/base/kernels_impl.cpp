@@ -155,7 +155,6 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     add_outer,
     max_plus,
     max_plus_node,
-    max_plus_path,
     max_plus_transposed,
     find_sum,
     sum_product,
@@ -164,11 +163,12 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     log_sum_exp,
     exp_shifted,
     max_value,
-    first_maximum,
     sum_and_least,
     least_finite,
     entropy_along,
     scale,
+    max_plus_path,
+    first_maximum,
 };
 
 }  // namespace margrave

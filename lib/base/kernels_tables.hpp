@@ -79,10 +79,17 @@ struct MaxPlusBlock {
 
   template <size_t V, class Last>
   void finish(size_t column, Last last, const Vector* top) const {
+    // Taken first: a store could otherwise have changed where they point.
+    double* const maxima = best + column;
+    if (node == nullptr) {
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) store_of<V>(maxima, v, top[v], last);
+      return;
+    }
+    const double* const scores = node + column;
+    double* const sums = out + column;
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
-      store_of<V>(best + column, v, top[v], last);
-      if (node != nullptr)
-        store_of<V>(out + column, v, add(top[v], load_of<V>(node + column, v, last)), last);
+      store_of<V>(sums, v, add(top[v], load_of<V>(scores, v, last)), last);
+      store_of<V>(maxima, v, top[v], last);
     }
   }
 
@@ -125,25 +132,26 @@ struct PathBlock {
 
   template <size_t V, class Last>
   void run(size_t /*column*/, Last last) const {
-    const size_t row = padded(states);
+    const size_t apart = whole_lines(states);
     const double* from = first;
     for (size_t t = 0; t < steps; ++t) {
-      const MaxPlusBlock step{from, states, table[t], row, node[t], best + t * row, value + t * row};
+      const MaxPlusBlock step{from,    states,           table[t],         padded(states),
+                              node[t], best + t * apart, value + t * apart};
       step.template run<V>(0, last);
-      from = value + t * row;
+      from = value + t * apart;
     }
   }
 };
 void max_plus_path(const double* first, const double* const* table, const double* const* node, size_t steps,
                    size_t states, double* best, double* value) {
-  const size_t row = padded(states);
-  if (row <= 8 * lanes) {
-    for_columns(row, states, PathBlock{first, table, node, steps, states, best, value});
+  if (padded(states) <= 8 * lanes) {
+    for_columns(padded(states), states, PathBlock{first, table, node, steps, states, best, value});
     return;
   }
+  const size_t apart = whole_lines(states);
   for (size_t t = 0; t < steps; ++t)
-    max_plus_node(t == 0 ? first : value + (t - 1) * row, states, table[t], row, states, node[t],
-                  best + t * row, value + t * row);
+    max_plus_node(t == 0 ? first : value + (t - 1) * apart, states, table[t], padded(states), states, node[t],
+                  best + t * apart, value + t * apart);
 }
 
 // `value`'s last lanes are loaded once, with −inf where there is no column: a masked load would bring zeros.

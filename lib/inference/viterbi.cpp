@@ -50,7 +50,7 @@ double path_max_product(const TreePlan& plan, std::size_t states, const Potentia
                         Scratch& scratch, std::span<std::uint32_t> labels) {
   constexpr std::size_t most_steps = 64;
   const Kernels& k = kernels();
-  const std::size_t row = plan.row;
+  const std::size_t row = whole_lines(states);
   const std::size_t steps = plan.steps.size() - 1;
   double* values = scratch.reals[0].reserve(steps * row);
   double* messages = scratch.reals[1].reserve(steps * row);
@@ -75,7 +75,7 @@ double path_max_product(const TreePlan& plan, std::size_t states, const Potentia
   for (std::size_t t = steps; t-- > 0;) {
     const TreeStep& step = plan.steps[t];
     label = k.find_sum(t == 0 ? first : values + (t - 1) * row, states, potentials.table(step.factor) + label,
-                       row, messages[t * row + label]);
+                       plan.row, messages[t * row + label]);
     labels[step.variable] = static_cast<std::uint32_t>(label);
   }
   return best.value;

@@ -211,6 +211,7 @@ TEST_P(KernelsOf, PathsEqualTheirPositionsOneByOne) {
   for (const std::size_t states :
        {1UL, 2UL, 3UL, 4UL, 5UL, 8UL, 9UL, 12UL, 22UL, 26UL, 28UL, 45UL, 60UL, 64UL, 70UL}) {
     const std::size_t row = padded(states);
+    const std::size_t apart = whole_lines(states);
     for (const std::size_t steps : {0UL, 1UL, 2UL, 7UL}) {
       std::vector<std::vector<double>> tables, nodes;
       std::vector<const double*> table, node;
@@ -223,7 +224,7 @@ TEST_P(KernelsOf, PathsEqualTheirPositionsOneByOne) {
         node.push_back(nodes[t].data());
       }
       const std::vector<double> first = numbers(row);
-      std::vector<double> best(steps * row + 8, guard), value(steps * row + 8, guard);
+      std::vector<double> best(steps * apart + 8, guard), value(steps * apart + 8, guard);
       k_->max_plus_path(first.data(), table.data(), node.data(), steps, states, best.data(), value.data());
       std::vector<double> from = first;
       for (std::size_t t = 0; t < steps; ++t) {
@@ -231,13 +232,13 @@ TEST_P(KernelsOf, PathsEqualTheirPositionsOneByOne) {
         for (std::size_t b = 0; b < states; ++b) {
           double top = -infinity;
           for (std::size_t a = 0; a < states; ++a) top = std::max(top, from[a] + tables[t][a * row + b]);
-          ASSERT_EQ(best[t * row + b], top) << states << " states, step " << t << ", state " << b;
+          ASSERT_EQ(best[t * apart + b], top) << states << " states, step " << t << ", state " << b;
           next[b] = top + nodes[t][b];
-          ASSERT_EQ(value[t * row + b], next[b]);
+          ASSERT_EQ(value[t * apart + b], next[b]);
         }
         from = next;
       }
-      for (std::size_t i = steps * row; i < best.size(); ++i) {
+      for (std::size_t i = steps * apart; i < best.size(); ++i) {
         ASSERT_EQ(best[i], guard);
         ASSERT_EQ(value[i], guard);
       }
