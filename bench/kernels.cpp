@@ -1,5 +1,6 @@
-// Scores and inference kernels beside what the machine can do: `bench_kernels`. Every benchmark checks its
-// answer before it is timed.
+// Scores and inference kernels beside what the machine can do: `bench_kernels` prints for each the bound,
+// what binds it, what was reached, and the ratio of the two. Every answer is checked before it is timed, and
+// the bound is measured in turns with the kernel (machine.hpp, support.hpp).
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -55,14 +56,15 @@ Letters letters(std::size_t words, std::size_t length, std::uint32_t states, boo
   return problem;
 }
 
+// Sums of `picked` rows of `width` labels out of `inputs`.
 void row_sums(benchmark::State& state, std::size_t inputs, std::size_t width, std::size_t picked, bool unit,
-              bool memory_binds) {
+              bool in_memory) {
   const Kernels& k = kernels();
   const std::size_t stride = padded(width);
   Random random(52);
   Buffer<double> w(inputs * stride, 0.0);
-  for (std::size_t i = 0; i < inputs * stride; ++i) w[i] = random.normal();
-  const std::size_t vectors = memory_binds ? 4096 : 64;
+  for (std::size_t i = 0; i < inputs * stride; ++i) w[i] = random.uniform() - 0.5;
+  const std::size_t vectors = in_memory ? 16384 : 64;
   std::vector<std::uint32_t> index(vectors * picked);
   for (auto& i : index) i = static_cast<std::uint32_t>(random.below(inputs));
   const std::vector<float> value(vectors * picked, 0.75F);
@@ -83,27 +85,26 @@ void row_sums(benchmark::State& state, std::size_t inputs, std::size_t width, st
     if (!close(out[b], wanted)) return state.SkipWithError("wrong sum");
   }
   std::size_t v = 0;
-  for (auto _ : state) {
+  const auto call = [&] {
     sum(v);
     benchmark::DoNotOptimize(out.data());
     v = v + 1 < vectors ? v + 1 : 0;
-  }
-  if (memory_binds) {
-    report(state, static_cast<double>(picked * width * sizeof(double)), machine().bandwidth,
-           "bytes/s; bound by memory (triad), rows in random order");
+  };
+  const auto bytes = static_cast<double>(picked * width * sizeof(double));
+  if (in_memory) {
+    measure(state, {{random_rows(w.data(), inputs, width * sizeof(double), stride), bytes}}, call);
   } else {
-    report(state, static_cast<double>(picked * width), machine().load_adds,
-           "cells/s; bound by loads from the first-level cache");
+    measure(state, {{first_level_loads(), bytes}}, call);
   }
 }
 void scores_unit_in_cache(benchmark::State& state) { row_sums(state, 129, 26, 29, true, false); }
 void scores_sparse_in_cache(benchmark::State& state) { row_sums(state, 129, 26, 29, false, false); }
 void scores_unit_in_memory(benchmark::State& state) { row_sums(state, 2'000'000, 24, 40, true, true); }
 void scores_sparse_in_memory(benchmark::State& state) { row_sums(state, 2'000'000, 24, 40, false, true); }
-BENCHMARK(scores_unit_in_cache);
-BENCHMARK(scores_sparse_in_cache);
-BENCHMARK(scores_unit_in_memory);
-BENCHMARK(scores_sparse_in_memory);
+MARGRAVE_BENCHMARK(scores_unit_in_cache);
+MARGRAVE_BENCHMARK(scores_sparse_in_cache);
+MARGRAVE_BENCHMARK(scores_unit_in_memory);
+MARGRAVE_BENCHMARK(scores_sparse_in_memory);
 
 // One dense vector, and eight of them as a block; range(0) inputs times range(1) labels.
 void scores_dense(benchmark::State& state, bool block) {
@@ -137,17 +138,16 @@ void scores_dense(benchmark::State& state, bool block) {
       for (std::size_t d = 0; d < inputs; ++d) wanted += static_cast<double>(x[v][d]) * w[d * stride + b];
       if (!close(out[v * stride + b], wanted)) return state.SkipWithError("wrong score");
     }
-  for (auto _ : state) {
+  const auto cells = static_cast<double>(vectors * inputs * width);
+  measure(state, {{multiply_adds(), cells}}, [&] {
     score();
     benchmark::DoNotOptimize(out.data());
-  }
-  report(state, static_cast<double>(vectors * inputs * width), machine().multiply_adds,
-         "cells/s; bound by multiply-adds");
+  });
 }
 void scores_dense_one(benchmark::State& state) { scores_dense(state, false); }
 void scores_dense_block(benchmark::State& state) { scores_dense(state, true); }
-BENCHMARK(scores_dense_one)->Args({129, 26})->Args({1000, 26})->Args({106, 21});
-BENCHMARK(scores_dense_block)->Args({129, 26})->Args({1000, 26})->Args({106, 21})->Args({129, 4});
+MARGRAVE_BENCHMARK(scores_dense_one)->Args({129, 26})->Args({1000, 26})->Args({106, 21});
+MARGRAVE_BENCHMARK(scores_dense_block)->Args({129, 26})->Args({1000, 26})->Args({106, 21})->Args({129, 4});
 
 // A whole word's potentials, weights and shared table warm.
 void potentials_fill(benchmark::State& state) {
@@ -169,15 +169,14 @@ void potentials_fill(benchmark::State& state) {
     }
   }
   std::size_t m = 0;
-  for (auto _ : state) {
+  cells /= static_cast<double>(problem.data.size());
+  const Need need = dense ? Need{multiply_adds(), cells} : Need{first_level_loads(), cells * sizeof(double)};
+  measure(state, {need}, [&] {
     potentials.fill(problem.data, problem.data[m], problem.weights.data(), 1);
     m = m + 1 < problem.data.size() ? m + 1 : 0;
-  }
-  report(state, cells / static_cast<double>(problem.data.size()),
-         dense ? machine().multiply_adds : machine().load_adds,
-         dense ? "cells/s; bound by multiply-adds" : "cells/s; bound by loads from the first-level cache");
+  });
 }
-BENCHMARK(potentials_fill)->ArgName("dense")->Arg(0)->Arg(1);
+MARGRAVE_BENCHMARK(potentials_fill)->ArgName("dense")->Arg(0)->Arg(1);
 
 // range(0) positions, range(1) labels, one shared table.
 struct Chain {
@@ -186,19 +185,30 @@ struct Chain {
   std::vector<Potentials> potentials;
 };
 Chain chains(benchmark::State& state) {
-  Chain chain{letters(16, static_cast<std::size_t>(state.range(0)),
-                      static_cast<std::uint32_t>(state.range(1)), false),
-              {},
-              {}};
+  Chain chain{
+      letters(4, static_cast<std::size_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1)), false),
+      {},
+      {}};
   chain.oracle = make_chain_oracle(chain.problem.data);
-  chain.potentials.resize(16);
+  chain.potentials.resize(4);
   for (double& w : chain.problem.weights) w *= 0.3;
-  for (std::size_t m = 0; m < 16; ++m)
+  for (std::size_t m = 0; m < 4; ++m)
     chain.potentials[m].fill(chain.problem.data, chain.problem.data[m], chain.problem.weights.data(), 1);
   return chain;
 }
 double pair_cells(const benchmark::State& state) {
   return static_cast<double>((state.range(0) - 1) * state.range(1) * state.range(1));
+}
+
+// K² cells per position in vectors, or, where there are few labels, the operations that wait for each other
+// from a position to the next: an addition, the maxima of a tree over K numbers, an addition.
+Need viterbi_need(const benchmark::State& state) {
+  const double cells = pair_cells(state);
+  const double chain = static_cast<double>(state.range(0) - 1) *
+                       (2 + std::ceil(std::log2(static_cast<double>(state.range(1)))));
+  const bool latency_binds =
+      chain / dependent_operations().best_rate(20) > cells / max_plus_cells().best_rate(20);
+  return latency_binds ? Need{dependent_operations(), chain} : Need{max_plus_cells(), cells};
 }
 
 void viterbi(benchmark::State& state) {
@@ -215,14 +225,12 @@ void viterbi(benchmark::State& state) {
       return state.SkipWithError("wrong labelling");
   }
   std::size_t m = 0;
-  for (auto _ : state) {
+  measure(state, {viterbi_need(state)}, [&] {
     benchmark::DoNotOptimize(chain.oracle->argmax(data[m], chain.potentials[m], scratch, labels));
-    m = (m + 1) % 16;
-  }
-  report(state, pair_cells(state), machine().max_plus,
-         "cells/s; bound by one addition and one maximum a cell");
+    m = (m + 1) % 4;
+  });
 }
-BENCHMARK(viterbi)->Args({8, 26})->Args({25, 22})->Args({50, 45})->Args({8, 4});
+MARGRAVE_BENCHMARK(viterbi)->Args({8, 26})->Args({25, 22})->Args({50, 45})->Args({8, 4});
 
 void forward_backward(benchmark::State& state) {
   const Chain chain = chains(state);
@@ -240,14 +248,16 @@ void forward_backward(benchmark::State& state) {
       if (!close(marginals[i], wanted[i])) return state.SkipWithError("wrong marginals");
   }
   std::size_t m = 0;
-  for (auto _ : state) {
+  // A multiply-add a cell forward; two multiplications and the addition of a row's sum back. Exponentials of
+  // the nodes: the multiply-adds of SLEEF's polynomial.
+  const double operations =
+      4 * pair_cells(state) + 18.0 * static_cast<double>(state.range(0) * state.range(1));
+  measure(state, {{multiply_adds(), operations}}, [&] {
     benchmark::DoNotOptimize(chain.oracle->marginals(data[m], chain.potentials[m], scratch, marginals));
-    m = (m + 1) % 16;
-  }
-  report(state, pair_cells(state), machine().multiply_adds / 3,
-         "cells/s; bound by three multiplications a cell, one of them forward");
+    m = (m + 1) % 4;
+  });
 }
-BENCHMARK(forward_backward)->Args({8, 26})->Args({25, 22})->Args({50, 45})->Args({8, 4});
+MARGRAVE_BENCHMARK(forward_backward)->Args({8, 26})->Args({25, 22})->Args({50, 45})->Args({8, 4});
 
 // The log domain, which takes over where scores spread too far.
 void forward_backward_log(benchmark::State& state) {
@@ -257,13 +267,13 @@ void forward_backward_log(benchmark::State& state) {
   for (Potentials& p : chain.potentials) p.scale(300);
   std::vector<double> marginals(data[0].topology().cells());
   std::size_t m = 0;
-  for (auto _ : state) {
+  // Two exponentials a cell.
+  measure(state, {{multiply_adds(), 36 * pair_cells(state)}}, [&] {
     benchmark::DoNotOptimize(chain.oracle->marginals(data[m], chain.potentials[m], scratch, marginals));
-    m = (m + 1) % 16;
-  }
-  report(state, pair_cells(state), 0, "cells/s; bound by two exponentials a cell");
+    m = (m + 1) % 4;
+  });
 }
-BENCHMARK(forward_backward_log)->Args({8, 26});
+MARGRAVE_BENCHMARK(forward_backward_log)->Args({8, 26});
 
 void exponentials(benchmark::State& state) {
   const Kernels& k = kernels();
@@ -274,26 +284,25 @@ void exponentials(benchmark::State& state) {
   k.exp_shifted(x.data(), x.size(), 1.0, y.data());
   for (std::size_t i = 0; i < x.size(); ++i)
     if (!close(y[i] / std::exp(x[i] - 1.0), 1.0)) return state.SkipWithError("wrong exponential");
-  for (auto _ : state) {
+  // The multiply-adds of SLEEF's polynomial.
+  measure(state, {{multiply_adds(), 18.0 * 1024}}, [&] {
     k.exp_shifted(x.data(), x.size(), 1.0, y.data());
     benchmark::DoNotOptimize(y.data());
-  }
-  report(state, 1024, machine().multiply_adds / 18,
-         "numbers/s; bound by the 18 multiply-adds of SLEEF's polynomial");
+  });
 }
-BENCHMARK(exponentials);
+MARGRAVE_BENCHMARK(exponentials);
 
 }  // namespace
 }  // namespace margrave::bench
 
 int main(int argc, char** argv) {
+  using namespace margrave::bench;
   benchmark::Initialize(&argc, argv);
-  const auto& m = margrave::bench::machine();
   benchmark::AddCustomContext("kernels", std::string(margrave::kernels().isa));
-  benchmark::AddCustomContext("multiply_adds_per_second", std::to_string(m.multiply_adds));
-  benchmark::AddCustomContext("load_adds_per_second", std::to_string(m.load_adds));
-  benchmark::AddCustomContext("max_plus_per_second", std::to_string(m.max_plus));
-  benchmark::AddCustomContext("triad_bytes_per_second", std::to_string(m.bandwidth));
+  for (const Resource* resource : {&multiply_adds(), &max_plus_cells(), &dependent_operations(),
+                                   &first_level_loads(), &second_level_loads(), &memory_stream()})
+    benchmark::AddCustomContext("best of " + resource->name + " per second",
+                                std::to_string(resource->best_rate(200)));
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

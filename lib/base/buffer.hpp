@@ -1,4 +1,4 @@
-// Cache-line aligned, grow-only memory.
+// Cache-line aligned, grow-only memory; large ones on huge pages.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,12 @@
 namespace margrave {
 
 inline constexpr std::size_t cache_line = 64;
+inline constexpr std::size_t huge_page = std::size_t{1} << 21U;
+
+// Asks for huge pages under the memory, best before it is first written: rows of a large weight vector read
+// in random order then wait for memory alone, and not for its page tables too. Nothing where the system has
+// none.
+void prefer_huge_pages(void* begin, std::size_t bytes);
 
 // An aligned array that only grows. Contents are not kept when it grows.
 template <class T>
@@ -40,8 +46,9 @@ class Buffer {
     if (n > capacity_) {
       const std::size_t grown = std::max(n, capacity_ + capacity_ / 2);
       release();
-      data_ = static_cast<T*>(::operator new (grown * sizeof(T), std::align_val_t{cache_line}));
+      data_ = static_cast<T*>(::operator new (grown * sizeof(T), alignment(grown)));
       capacity_ = grown;
+      if (large(grown)) prefer_huge_pages(data_, grown * sizeof(T));
     }
     return data_;
   }
@@ -53,8 +60,12 @@ class Buffer {
   std::size_t bytes() const { return capacity_ * sizeof(T); }
 
  private:
+  static bool large(std::size_t n) { return n * sizeof(T) >= 2 * huge_page; }
+  static std::align_val_t alignment(std::size_t n) {
+    return std::align_val_t{large(n) ? huge_page : cache_line};
+  }
   void release() {
-    if (data_ != nullptr) ::operator delete (data_, std::align_val_t{cache_line});
+    if (data_ != nullptr) ::operator delete (data_, alignment(capacity_));
     data_ = nullptr;
     capacity_ = 0;
   }

@@ -93,6 +93,19 @@ struct Kernels {
   EntropyAlong (*entropy_along)(const double* mass, const double* change, std::size_t n, double length);
   // data[i] *= factor
   void (*scale)(double* data, std::size_t n, double factor);
+
+  // Viterbi along a path of variables with equally many states, all rows padded: with value_{-1} = first,
+  // best_t[b] = max_a value_{t−1}[a] + table[t][a·padded(states) + b] and value_t = best_t + node[t], t <
+  // steps; rows of both lie whole_lines(states) apart.
+  void (*max_plus_path)(const double* first, const double* const* table, const double* const* node,
+                        std::size_t steps, std::size_t states, double* best, double* value);
+  // max of n ≥ 1 numbers with the first place where it is, NaN skipped; −inf and 0 where every number is −inf
+  // or NaN.
+  struct Maximum {
+    double value;
+    std::size_t place;
+  };
+  Maximum (*first_maximum)(const double* in, std::size_t n);
 };
 
 // The best set this machine runs; MARGRAVE_ISA=baseline|avx2|avx512 chooses a lower one.
@@ -103,5 +116,7 @@ const Kernels* kernels_for(std::string_view isa);
 // Rows are padded to this many doubles.
 inline constexpr std::size_t row_padding = 4;
 constexpr std::size_t padded(std::size_t n) { return (n + row_padding - 1) / row_padding * row_padding; }
+// The same to whole cache lines: what is written to be read at once is not to lie on two of them.
+constexpr std::size_t whole_lines(std::size_t n) { return (n + 7) / 8 * 8; }
 
 }  // namespace margrave

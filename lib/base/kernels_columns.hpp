@@ -25,58 +25,47 @@ constexpr size_t flights = V >= 5   ? 1
                            : V == 2 ? 4
                                     : 8;
 
-// Calls block.run<V>(first column, tail of the last vector) until `width` columns are covered. Returns the
-// first column that is left for a scalar loop: width where rows are padded.
-template <class Block>
+// block.run<V> for V = vectors ≤ Most; nothing for 0.
+template <size_t Most, class Last, class Block>
+inline void run_columns(size_t vectors, size_t column, Last last, const Block& block) {
+  if constexpr (Most > 0) {
+    if (vectors == Most) {
+      block.template run<Most>(column, last);
+    } else {
+      run_columns<Most - 1>(vectors, column, last, block);
+    }
+  }
+}
+
+// Calls block.run<V>(first column, Whole or Half: the last vector) until `width` columns are covered. Returns
+// the first column that is left for a scalar loop: width where rows are padded.
+template <size_t Most = 8, class Block>
 inline size_t for_columns(size_t stride, size_t width, const Block& block) {
   const bool padding = stride >= padded(width);
   const size_t places = padding ? padded(width) : width / lanes * lanes;
-  const Tail tail = tail_of(places);
-  size_t vectors = (places + lanes - 1) / lanes;
+  const size_t vectors = (places + lanes - 1) / lanes;
   size_t column = 0;
-  for (; vectors > 8; vectors -= 8, column += 8 * lanes) block.template run<8>(column, whole);
-  switch (vectors) {
-    case 8:
-      block.template run<8>(column, tail);
-      break;
-    case 7:
-      block.template run<7>(column, tail);
-      break;
-    case 6:
-      block.template run<6>(column, tail);
-      break;
-    case 5:
-      block.template run<5>(column, tail);
-      break;
-    case 4:
-      block.template run<4>(column, tail);
-      break;
-    case 3:
-      block.template run<3>(column, tail);
-      break;
-    case 2:
-      block.template run<2>(column, tail);
-      break;
-    case 1:
-      block.template run<1>(column, tail);
-      break;
-    default:
-      break;
+  for (; column + Most * lanes < places; column += Most * lanes) block.template run<Most>(column, Whole{});
+  const size_t left = vectors - column / lanes;
+  if (places % lanes == 0) {
+    run_columns<Most>(left, column, Whole{}, block);
+  } else {
+    run_columns<Most>(left, column, Half{}, block);
   }
   return padding ? width : places;
 }
 
 // The v-th of V vectors from p; only the last one can be cut.
-template <size_t V>
-inline Vector load_of(const double* p, size_t v, Tail tail) {
-  return v + 1 < V ? load(p + v * lanes) : load(p + v * lanes, tail);
+template <size_t V, class Last>
+inline Vector load_of(const double* p, size_t v, Last last) {
+  return v + 1 < V ? load(p + v * lanes) : load(p + v * lanes, last);
 }
-template <size_t V>
-inline void store_of(double* p, size_t v, Vector x, Tail tail) {
+template <size_t V, class Last>
+inline void store_of(double* p, size_t v, Vector x, Last last) {
   if (v + 1 < V) {
     store(p + v * lanes, x);
   } else {
-    store(p + v * lanes, x, tail);
+    store(p + v * lanes, x, last);
   }
 }
 

@@ -167,6 +167,8 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     least_finite,
     entropy_along,
     scale,
+    max_plus_path,
+    first_maximum,
 };
 
 }  // namespace margrave

@@ -17,9 +17,13 @@ struct MaxPlusBlock {
   double* best;
   double* out;
 
-  template <size_t V>
-  void run(size_t column, Tail tail) const {
-    constexpr size_t U = flights<V>;
+  template <size_t V, class Last>
+  void run(size_t column, Last last) const {
+#if defined(__AVX512F__)
+    if constexpr (__is_same(Last, Half) && V > 1)
+      if (stride + lanes / 2 == V * lanes) return run_pairs<V>();
+#endif
+    constexpr size_t U = V == 1 ? 4 : flights<V>;
     Vector most[U][V];
     MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
       MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) most[u][v] = splat(-infinity);
@@ -28,22 +32,71 @@ struct MaxPlusBlock {
     for (; a + U <= rows; a += U) {
       MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
         const size_t at = a + u;
-        row<V>(table + at * stride + column, splat(value[at]), tail, most[u]);
+        row<V>(table + at * stride + column, splat(value[at]), last, most[u]);
       }
     }
-    for (; a < rows; ++a) row<V>(table + a * stride + column, splat(value[a]), tail, most[0]);
+    MARGRAVE_UNROLL for (size_t u = 0; u + 1 < U; ++u) {
+      const size_t at = a + u;
+      if (at < rows) row<V>(table + at * stride + column, splat(value[at]), last, most[u]);
+    }
+    MARGRAVE_UNROLL for (size_t apart = U / 2; apart > 0; apart /= 2) {
+      MARGRAVE_UNROLL for (size_t u = 0; u < apart; ++u) {
+        MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) most[u][v] = maximum(most[u + apart][v], most[u][v]);
+      }
+    }
+    finish<V>(column, last, most[0]);
+  }
+
+#if defined(__AVX512F__)
+  // Rows of 2V − 1 half vectors, one after the other: two of them are 2V − 1 whole vectors, the middle one
+  // with the end of the first row and the beginning of the second. So no lane is empty and, where the table
+  // begins on a cache line, no load needs two lines. The second row's maxima are moved at the end.
+  template <size_t V>
+  void run_pairs() const {
+    Vector most[2 * V - 1];
+    MARGRAVE_UNROLL for (size_t v = 0; v < 2 * V - 1; ++v) most[v] = splat(-infinity);
+    const double* p = table;
+    size_t a = 0;
+    for (; a + 2 <= rows; a += 2, p += 2 * stride) {
+      const Vector first = splat(value[a]);
+      const Vector second = splat(value[a + 1]);
+      row<V - 1>(p, first, Whole{}, most);
+      row<1>(p + (V - 1) * lanes, lower_and_upper(first, second), Whole{}, most + V - 1);
+      row<V - 1>(p + V * lanes, second, Whole{}, most + V);
+    }
+    if (a < rows) {
+      const Vector first = splat(value[a]);
+      row<V - 1>(p, first, Whole{}, most);
+      row<1>(p + (V - 1) * lanes, lower_and_upper(first, splat(-infinity)), Half{}, most + V - 1);
+    }
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
-      Vector top = most[0][v];
-      MARGRAVE_UNROLL for (size_t u = 1; u < U; ++u) top = maximum(most[u][v], top);
-      store_of<V>(best + column, v, top, tail);
-      if (node != nullptr) store_of<V>(out + column, v, add(top, load_of<V>(node + column, v, tail)), tail);
+      const Vector* second = most + V - 1 + v;
+      most[v] = maximum(upper_then_lower(second[0], second[v + 1 < V ? 1 : 0]), most[v]);
+    }
+    finish<V>(0, Half{}, most);
+  }
+#endif
+
+  template <size_t V, class Last>
+  void finish(size_t column, Last last, const Vector* top) const {
+    // Taken first: a store could otherwise have changed where they point.
+    double* const maxima = best + column;
+    if (node == nullptr) {
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) store_of<V>(maxima, v, top[v], last);
+      return;
+    }
+    const double* const scores = node + column;
+    double* const sums = out + column;
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+      store_of<V>(sums, v, add(top[v], load_of<V>(scores, v, last)), last);
+      store_of<V>(maxima, v, top[v], last);
     }
   }
 
-  template <size_t V>
-  static void row(const double* p, Vector from, Tail tail, Vector* most) {
+  template <size_t V, class Last>
+  static void row(const double* p, Vector from, Last last, Vector* most) {
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) most[v] =
-        maximum(add(from, load_of<V>(p, v, tail)), most[v]);
+        maximum(add(from, load_of<V>(p, v, last)), most[v]);
   }
 };
 
@@ -65,6 +118,40 @@ void max_plus(const double* value, size_t rows, const double* table, size_t stri
 void max_plus_node(const double* value, size_t rows, const double* table, size_t stride, size_t width,
                    const double* node, double* best, double* out) {
   max_plus_rows({value, rows, table, stride, node, best, out}, width);
+}
+
+// All steps with one choice of V.
+struct PathBlock {
+  const double* first;
+  const double* const* table;
+  const double* const* node;
+  size_t steps;
+  size_t states;
+  double* best;
+  double* value;
+
+  template <size_t V, class Last>
+  void run(size_t /*column*/, Last last) const {
+    const size_t apart = whole_lines(states);
+    const double* from = first;
+    for (size_t t = 0; t < steps; ++t) {
+      const MaxPlusBlock step{from,    states,           table[t],         padded(states),
+                              node[t], best + t * apart, value + t * apart};
+      step.template run<V>(0, last);
+      from = value + t * apart;
+    }
+  }
+};
+void max_plus_path(const double* first, const double* const* table, const double* const* node, size_t steps,
+                   size_t states, double* best, double* value) {
+  if (padded(states) <= 8 * lanes) {
+    for_columns(padded(states), states, PathBlock{first, table, node, steps, states, best, value});
+    return;
+  }
+  const size_t apart = whole_lines(states);
+  for (size_t t = 0; t < steps; ++t)
+    max_plus_node(t == 0 ? first : value + (t - 1) * apart, states, table[t], padded(states), states, node[t],
+                  best + t * apart, value + t * apart);
 }
 
 // `value`'s last lanes are loaded once, with −inf where there is no column: a masked load would bring zeros.
@@ -119,6 +206,27 @@ size_t find_sum(const double* value, size_t rows, const double* column, size_t s
     if (hits != 0) return first + static_cast<size_t>(__builtin_ctzll(hits));
   }
   return 0;
+}
+
+// The last vector may overlap the one before: neither the maximum nor its place minds.
+Kernels::Maximum first_maximum(const double* in, size_t n) {
+  if (n < lanes) {
+    Kernels::Maximum best{-infinity, 0};
+    for (size_t i = 0; i < n; ++i)
+      if (in[i] > best.value) best = {in[i], i};
+    return best;
+  }
+  Vector most = load(in + n - lanes);
+  most = maximum(most, splat(-infinity));
+  for (size_t i = 0; i + lanes < n; i += lanes) most = maximum(load(in + i), most);
+  const double top = lane_maximum(most);
+  const Vector wanted = splat(top);
+  for (size_t i = 0; i < n; i += lanes) {
+    const size_t at = i + lanes <= n ? i : n - lanes;
+    const unsigned hits = equal_bits(load(in + at), wanted);
+    if (hits != 0) return {top, at + static_cast<size_t>(__builtin_ctz(hits))};
+  }
+  return {top, 0};
 }
 
 void sum_product_transposed(const double* value, size_t rows, const double* table, size_t stride,

@@ -27,6 +27,20 @@ inline Tail tail_of(std::size_t places) {
 }
 inline Vector load(const double* p) { return _mm512_loadu_pd(p); }
 inline Vector load(const double* p, Tail t) { return _mm512_maskz_loadu_pd(t, p); }
+// A row's last vector, known when compiled. Half of one has its numbers twice: a mask would take a place
+// among the additions, where nobody looks at the upper half. It is a Tail to whoever needs zeros there.
+struct Whole {
+  operator Tail() const { return whole; }  // NOLINT(google-explicit-constructor)
+};
+struct Half {
+  operator Tail() const { return 0x0F; }  // NOLINT(google-explicit-constructor)
+};
+inline Vector load(const double* p, Whole /*last*/) { return _mm512_loadu_pd(p); }
+inline Vector load(const double* p, Half /*last*/) {
+  return _mm512_maskz_broadcast_f64x4(whole, _mm256_loadu_pd(p));
+}
+inline void store(double* p, Vector v, Whole /*last*/) { _mm512_storeu_pd(p, v); }
+inline void store(double* p, Vector v, Half /*last*/) { _mm256_storeu_pd(p, _mm512_castpd512_pd256(v)); }
 inline void store(double* p, Vector v) { _mm512_storeu_pd(p, v); }
 inline void store(double* p, Vector v, Tail t) { _mm512_mask_storeu_pd(p, t, v); }
 inline Vector splat(double x) { return _mm512_set1_pd(x); }
@@ -37,12 +51,18 @@ inline Vector multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_p
 inline Vector maximum(Vector a, Vector b) { return _mm512_maskz_max_pd(whole, a, b); }
 inline Vector minimum(Vector a, Vector b) { return _mm512_maskz_min_pd(whole, a, b); }
 inline unsigned equal_bits(Vector a, Vector b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
+inline Vector lower_and_upper(Vector low, Vector high) { return _mm512_mask_blend_pd(0xF0, low, high); }
+inline Vector upper_then_lower(Vector low, Vector high) {
+  return _mm512_castsi512_pd(
+      _mm512_maskz_alignr_epi64(whole, _mm512_castpd_si512(high), _mm512_castpd_si512(low), 4));
+}
 inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
   return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ), no, yes);
 }
 inline Vector exponential(Vector a) { return Sleef_expd8_u10avx512f(a); }
 inline Vector logarithm(Vector a) { return Sleef_logd8_u10avx512f(a); }
 inline Vector from_floats(const float* p) { return _mm512_maskz_cvtps_pd(whole, _mm256_loadu_ps(p)); }
+inline Vector splat(float x) { return _mm512_maskz_cvtps_pd(whole, _mm256_set1_ps(x)); }
 inline double lane_sum(Vector v) {
   double x[lanes];
   _mm512_storeu_pd(x, v);
@@ -76,6 +96,7 @@ inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
 inline Vector exponential(Vector a) { return Sleef_expd4_u10avx2(a); }
 inline Vector logarithm(Vector a) { return Sleef_logd4_u10avx2(a); }
 inline Vector from_floats(const float* p) { return _mm256_cvtps_pd(_mm_loadu_ps(p)); }
+inline Vector splat(float x) { return _mm256_cvtps_pd(_mm_set1_ps(x)); }
 inline double lane_sum(Vector v) {
   const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
   return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)));
@@ -109,6 +130,7 @@ inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) {
 inline Vector exponential(Vector a) { return Sleef_expd2_u10sse2(a); }
 inline Vector logarithm(Vector a) { return Sleef_logd2_u10sse2(a); }
 inline Vector from_floats(const float* p) { return _mm_set_pd(p[1], p[0]); }
+inline Vector splat(float x) { return splat(static_cast<double>(x)); }
 inline double lane_sum(Vector v) { return _mm_cvtsd_f64(_mm_add_sd(v, _mm_unpackhi_pd(v, v))); }
 
 #else
@@ -141,12 +163,31 @@ inline Vector where_equal(Vector a, Vector b, Vector yes, Vector no) { return a 
 inline Vector exponential(Vector a) { return Vector{Sleef_expd1_u10purec(a[0]), Sleef_expd1_u10purec(a[1])}; }
 inline Vector logarithm(Vector a) { return Vector{Sleef_logd1_u10purec(a[0]), Sleef_logd1_u10purec(a[1])}; }
 inline Vector from_floats(const float* p) { return Vector{p[0], p[1]}; }
+inline Vector splat(float x) { return splat(static_cast<double>(x)); }
 inline double lane_sum(Vector v) { return v[0] + v[1]; }
 
 #endif
 
+#if !defined(__AVX512F__)
+using Whole = Tail;  // vectors are no longer than the padding
+using Half = Tail;
+#endif
+// Vectors whose sums fit in registers beside their operands.
+#if defined(__AVX512F__)
+constexpr std::size_t sums_in_registers = 24;
+#else
+constexpr std::size_t sums_in_registers = 12;
+#endif
+
 // Extremes over the lanes.
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX512F__)
+inline double lane_maximum(Vector v) {
+  const __m256d half =
+      _mm256_max_pd(_mm512_castpd512_pd256(v), _mm512_castpd512_pd256(upper_then_lower(v, v)));
+  const __m128d pair = _mm_max_pd(_mm256_castpd256_pd128(half), _mm256_extractf128_pd(half, 1));
+  return _mm_cvtsd_f64(_mm_max_sd(pair, _mm_unpackhi_pd(pair, pair)));
+}
+#elif defined(__AVX2__)
 inline double lane_maximum(Vector v) {
   const __m128d pair = _mm_max_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
   return _mm_cvtsd_f64(_mm_max_sd(pair, _mm_unpackhi_pd(pair, pair)));

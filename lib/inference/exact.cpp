@@ -44,6 +44,12 @@ class ExactOracle final : public Oracle {
     return junction_max_product(top, *std::get_if<JunctionPlan>(&plan), potentials, scratch, labels);
   }
 
+  double bound(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch) const override {
+    if (const auto* tree = std::get_if<TreePlan>(&plans_[graph.topology_index()]))
+      return tree_max_product(graph.topology(), *tree, potentials, scratch, {});
+    return Oracle::bound(graph, potentials, scratch);
+  }
+
   double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                    std::span<double> marginals) const override {
     const Topology& top = graph.topology();

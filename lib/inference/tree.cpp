@@ -19,18 +19,6 @@ namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-std::uint32_t first_best(const double* values, std::size_t n) {
-  std::uint32_t best = 0;
-  double most = minus_infinity;
-  for (std::uint32_t y = 0; y < n; ++y) {
-    if (values[y] > most) {
-      most = values[y];
-      best = y;
-    }
-  }
-  return best;
-}
-
 class TreeOracle final : public Oracle {
  public:
   explicit TreeOracle(const Dataset& data) : plans_(plan_trees(data, Structure::forest, "tree")) {}
@@ -39,6 +27,9 @@ class TreeOracle final : public Oracle {
   double argmax(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                 std::span<std::uint32_t> labels) const override {
     return tree_max_product(graph.topology(), plans_[graph.topology_index()], potentials, scratch, labels);
+  }
+  double bound(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch) const override {
+    return tree_max_product(graph.topology(), plans_[graph.topology_index()], potentials, scratch, {});
   }
   double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                    std::span<double> marginals) const override {
@@ -55,6 +46,7 @@ std::unique_ptr<Oracle> make_tree_oracle(const Dataset& data) { return std::make
 
 double tree_max_product(const Topology& top, const TreePlan& plan, const Potentials& potentials,
                         Scratch& scratch, std::span<std::uint32_t> labels) {
+  if (plan.even_path) return path_max_product(plan, top.states[0], potentials, scratch, labels);
   const Kernels& k = kernels();
   const std::size_t row = plan.row;
   // Of each variable: its values, and the message it sent.
@@ -71,9 +63,9 @@ double tree_max_product(const Topology& top, const TreePlan& plan, const Potenti
     const std::size_t rows = top.states[step.variable];
     const double* value = value_of(step);
     if (step.parent == no_parent) {
-      const std::uint32_t best = first_best(value, rows);
-      labels[step.variable] = best;
-      total += k.max_value(value, rows);
+      const auto best = k.first_maximum(value, rows);
+      if (!labels.empty()) labels[step.variable] = static_cast<std::uint32_t>(best.place);
+      total += best.value;
       continue;
     }
     const std::size_t columns = top.states[step.parent];
@@ -88,6 +80,7 @@ double tree_max_product(const Topology& top, const TreePlan& plan, const Potenti
     }
   }
 
+  if (labels.empty()) return total;
   // The same sum as on the way up, in the same order, equals the maximum at the first best state.
   for (std::size_t s = plan.steps.size(); s-- > 0;) {
     const TreeStep& step = plan.steps[s];

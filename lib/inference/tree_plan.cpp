@@ -77,6 +77,9 @@ TreePlan plan_tree(const Topology& top) {
     received[step.parent] = true;
   }
   for (const std::uint32_t k : top.states) plan.row = std::max(plan.row, padded(k));
+  plan.even_path = top.structure == Structure::chain &&
+                   std::ranges::none_of(plan.steps, [](const TreeStep& step) { return step.reversed; }) &&
+                   std::ranges::all_of(top.states, [&](std::uint32_t k) { return k == top.states[0]; });
   return plan;
 }
 

@@ -27,6 +27,7 @@ struct TreeStep {
 struct TreePlan {
   std::vector<TreeStep> steps;  // a variable stands before its parent; roots included
   std::size_t row = 0;          // the longest padded row of states
+  bool even_path = false;       // one path, as many states everywhere, factors' scopes in its direction
 };
 
 // For chains along the path, for forests from the leaves to the lowest-numbered variable of each tree. Not
@@ -53,8 +54,11 @@ class OrientedTables {
   std::uint32_t held_ = ~std::uint32_t{0};  // factor whose transposed table is in memory
 };
 
-// Uses the slots 0 to 2 of reals.
+// The best labelling's score; the score alone where `labels` is empty. Uses the slots 0 to 2 of reals.
 double tree_max_product(const Topology& topology, const TreePlan& plan, const Potentials& potentials,
+                        Scratch& scratch, std::span<std::uint32_t> labels);
+// The same where plan.even_path, whose variables have so many states.
+double path_max_product(const TreePlan& plan, std::size_t states, const Potentials& potentials,
                         Scratch& scratch, std::span<std::uint32_t> labels);
 // Uses the slots 0 to 3 of reals.
 double tree_sum_product(const Topology& topology, const TreePlan& plan, const Potentials& potentials,

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/buffer.hpp"
 #include "margrave/error.hpp"
 
 namespace margrave {
@@ -139,6 +140,8 @@ class Loop {
   bool evaluate() {
     const auto start = Clock::now();
     Evaluation e;
+    rebuilt_.reserve(outcome_.weights.size());
+    prefer_huge_pages(rebuilt_.data(), rebuilt_.capacity() * sizeof(double));
     rebuilt_.resize(outcome_.weights.size());
     std::span<const double> chosen = rebuilt_;
     const LocalPoint* local = solver_.local_point();

@@ -206,6 +206,68 @@ TEST_P(KernelsOf, TableKernelsEqualNaiveLoops) {
   }
 }
 
+// A path is its positions one after the other, to the bit: a maximum is never rounded.
+TEST_P(KernelsOf, PathsEqualTheirPositionsOneByOne) {
+  for (const std::size_t states :
+       {1UL, 2UL, 3UL, 4UL, 5UL, 8UL, 9UL, 12UL, 22UL, 26UL, 28UL, 45UL, 60UL, 64UL, 70UL}) {
+    const std::size_t row = padded(states);
+    const std::size_t apart = whole_lines(states);
+    for (const std::size_t steps : {0UL, 1UL, 2UL, 7UL}) {
+      std::vector<std::vector<double>> tables, nodes;
+      std::vector<const double*> table, node;
+      for (std::size_t t = 0; t < steps; ++t) {
+        tables.push_back(numbers(states * row));
+        nodes.push_back(numbers(row));
+      }
+      for (std::size_t t = 0; t < steps; ++t) {
+        table.push_back(tables[t].data());
+        node.push_back(nodes[t].data());
+      }
+      const std::vector<double> first = numbers(row);
+      std::vector<double> best(steps * apart + 8, guard), value(steps * apart + 8, guard);
+      k_->max_plus_path(first.data(), table.data(), node.data(), steps, states, best.data(), value.data());
+      std::vector<double> from = first;
+      for (std::size_t t = 0; t < steps; ++t) {
+        std::vector<double> next(row);
+        for (std::size_t b = 0; b < states; ++b) {
+          double top = -infinity;
+          for (std::size_t a = 0; a < states; ++a) top = std::max(top, from[a] + tables[t][a * row + b]);
+          ASSERT_EQ(best[t * apart + b], top) << states << " states, step " << t << ", state " << b;
+          next[b] = top + nodes[t][b];
+          ASSERT_EQ(value[t * apart + b], next[b]);
+        }
+        from = next;
+      }
+      for (std::size_t i = steps * apart; i < best.size(); ++i) {
+        ASSERT_EQ(best[i], guard);
+        ASSERT_EQ(value[i], guard);
+      }
+    }
+  }
+}
+
+TEST_P(KernelsOf, FirstMaximumIsTheFirstOfEqualOnes) {
+  for (std::size_t n = 1; n <= 40; ++n) {
+    std::vector<double> x = numbers(n);
+    for (std::size_t first = 0; first < n; ++first) {
+      std::vector<double> y = x;
+      y[first] = 9.0;
+      for (std::size_t i = first + 1; i < n; i += 3) y[i] = 9.0;
+      const auto got = k_->first_maximum(y.data(), n);
+      ASSERT_EQ(got.value, 9.0);
+      ASSERT_EQ(got.place, first) << n;
+    }
+    std::vector<double> bad(n, std::numeric_limits<double>::quiet_NaN());
+    ASSERT_EQ(k_->first_maximum(bad.data(), n).value, -infinity);
+    ASSERT_EQ(k_->first_maximum(bad.data(), n).place, 0U);
+    bad[n / 2] = -3.0;
+    ASSERT_EQ(k_->first_maximum(bad.data(), n).value, -3.0);
+    ASSERT_EQ(k_->first_maximum(bad.data(), n).place, n / 2);
+    const std::vector<double> least(n, -infinity);
+    ASSERT_EQ(k_->first_maximum(least.data(), n).place, 0U);
+  }
+}
+
 TEST_P(KernelsOf, ProductKernelsEqualNaiveLoops) {
   for (const auto& [width, stride, rows] : sizes()) {
     const std::vector<double> table = numbers(rows * stride);

@@ -182,6 +182,44 @@ TEST(Exact, AddingAConstantToEveryCliqueShiftsLogPartitionAndKeepsMarginals) {
   }
 }
 
+// Longer than one call of the kernel, label counts around whole and half vectors, and a table per factor as
+// well as a shared one.
+TEST(Viterbi, FindsTheBestOfLongChainsOfEqualVariables) {
+  for (const std::uint32_t states : {2U, 4U, 5U, 8U, 12U, 26U, 28U}) {
+    for (const bool shared : {false, true}) {
+      DatasetBuilder builder{
+          TemplateSet({make_template("node", {states}, 3), make_template("pair", {states, states}, 2)})};
+      Random random(18, states);
+      builder.begin_example();
+      for (std::uint32_t i = 0; i < 150; ++i) {
+        const auto input = [&](std::uint32_t n) {
+          std::vector<float> x(n);
+          for (float& v : x) v = static_cast<float>(random.normal());
+          return builder.add_dense(x);
+        };
+        builder.add_variable(0, input(3), 0);
+        if (i > 0)
+          builder.add_factor(1, shared ? builder.add_dense(std::vector<float>{1.0F, 2.0F}) : input(2),
+                             std::vector<std::uint32_t>{i - 1, i});
+      }
+      builder.end_example();
+      const Dataset data = builder.finish();
+      std::vector<double> w(data.templates().storage());
+      for (double& v : w) v = random.normal();
+      Potentials potentials;
+      potentials.fill(data, data[0], w.data());
+      Scratch scratch;
+      std::vector<std::uint32_t> labels(150), wanted(150);
+      const double score = make_junction_tree_oracle(data)->argmax(data[0], potentials, scratch, wanted);
+      const auto oracle = make_chain_oracle(data);
+      EXPECT_NEAR(oracle->argmax(data[0], potentials, scratch, labels), score, 1e-9);
+      EXPECT_EQ(labels, wanted) << states;
+      EXPECT_EQ(oracle->bound(data[0], potentials, scratch),
+                oracle->argmax(data[0], potentials, scratch, labels));
+    }
+  }
+}
+
 TEST(Viterbi, TiesGoToTheFirstStates) {
   Random random(17);
   const Problem problem = random_problem(random, {.shape = Shape::chain, .variables = 6, .states = 4});

@@ -158,6 +158,7 @@ void expect_equals_brute_force(const Dataset& data, const FactorGraph& graph, co
   const double size = std::max(1.0, std::abs(best));
 
   const double value = oracle.argmax(graph, potentials, scratch, labels);
+  EXPECT_EQ(oracle.bound(graph, potentials, scratch), value);
   for (std::size_t i = 0; i < top.variables(); ++i) ASSERT_LT(labels[i], top.states[i]);
   if (std::isinf(best)) {
     EXPECT_EQ(value, best);
