@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -11,6 +10,11 @@
 namespace margrave {
 
 inline constexpr std::size_t cache_line = 64;
+
+// Uninitialised memory on cache lines; large memory on huge pages where the system has them, since rows far
+// apart from each other would else cost a look into the page tables each. Throws std::bad_alloc.
+void* allocate_lines(std::size_t bytes);
+void free_lines(void* memory, std::size_t bytes) noexcept;
 
 // An aligned array that only grows. Contents are not kept when it grows.
 template <class T>
@@ -40,7 +44,7 @@ class Buffer {
     if (n > capacity_) {
       const std::size_t grown = std::max(n, capacity_ + capacity_ / 2);
       release();
-      data_ = static_cast<T*>(::operator new (grown * sizeof(T), std::align_val_t{cache_line}));
+      data_ = static_cast<T*>(allocate_lines(grown * sizeof(T)));
       capacity_ = grown;
     }
     return data_;
@@ -54,7 +58,7 @@ class Buffer {
 
  private:
   void release() {
-    if (data_ != nullptr) ::operator delete (data_, std::align_val_t{cache_line});
+    if (data_ != nullptr) free_lines(data_, capacity_ * sizeof(T));
     data_ = nullptr;
     capacity_ = 0;
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/buffer.hpp"
 #include "margrave/error.hpp"
 
 namespace margrave {
@@ -139,7 +140,7 @@ class Loop {
   bool evaluate() {
     const auto start = Clock::now();
     Evaluation e;
-    rebuilt_.resize(outcome_.weights.size());
+    rebuilt_ = {memory_.reserve(outcome_.weights.size()), outcome_.weights.size()};
     std::span<const double> chosen = rebuilt_;
     const LocalPoint* local = solver_.local_point();
     const LocalPoint* messages = local != nullptr ? local : solver_.messages();
@@ -256,7 +257,8 @@ class Loop {
   const TrainOptions& options_;
   const Hooks& hooks_;
   Clock::time_point start_;
-  std::vector<double> rebuilt_;
+  Buffer<double> memory_;
+  std::span<double> rebuilt_;
   bool on_schedule_ = true;
   RunOutcome outcome_;
 };

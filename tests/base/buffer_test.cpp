@@ -14,6 +14,18 @@ TEST(Buffer, IsAlwaysOnACacheLine) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.reserve(n)) % cache_line, 0U);
 }
 
+TEST(Buffer, LargeMemoryIsOnHugePagesAndAllOfItIsThere) {
+  constexpr std::size_t huge_page = std::size_t{1} << 21U;
+  for (const std::size_t n : {2 * huge_page, 2 * huge_page + 1, 5 * huge_page / 2}) {
+    Buffer<unsigned char> buffer(n, 1);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % huge_page, 0U);
+    for (std::size_t i = 0; i < n; i += 4096) buffer[i] = 2;
+    EXPECT_EQ(buffer[n - 1], (n - 1) % 4096 == 0 ? 2 : 1);
+    buffer.reserve(2 * n)[2 * n - 1] = 3;
+    EXPECT_EQ(buffer[2 * n - 1], 3);
+  }
+}
+
 TEST(Buffer, NeverShrinksAndStaysInPlaceWhileItFits) {
   Buffer<double> buffer(100);
   double* place = buffer.data();

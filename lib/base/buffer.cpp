@@ -1,0 +1,30 @@
+#include "base/buffer.hpp"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace margrave {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{1} << 21U;
+constexpr std::size_t least_huge = 2 * huge_page;  // smaller memory would waste much of its last page
+
+std::align_val_t alignment_of(std::size_t bytes) {
+  return std::align_val_t{bytes >= least_huge ? huge_page : cache_line};
+}
+
+}  // namespace
+
+void* allocate_lines(std::size_t bytes) {
+  void* memory = ::operator new(bytes, alignment_of(bytes));
+#ifdef MADV_HUGEPAGE
+  // A wish: where it is not granted, small pages do.
+  if (bytes >= least_huge) static_cast<void>(::madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE));
+#endif
+  return memory;
+}
+
+void free_lines(void* memory, std::size_t bytes) noexcept { ::operator delete(memory, alignment_of(bytes)); }
+
+}  // namespace margrave
