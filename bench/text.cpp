@@ -4,10 +4,12 @@
 //
 //     MARGRAVE_DATA=DIR bench_text
 //
-// λ is that of C = 0.2, the best of 0.02, 0.05, 0.1, 0.2, 0.5 where the last fifth of the training sentences
-// is held out. The answer is checked first: a run that does not reach the F1 of its row is an error, and its
-// time worth nothing. Counters: `load` (file to data set), `train` (all of train(), evaluations, certificate
-// and set-up with it), `F1`, and the certified `gap`; the time of the benchmark is load and training.
+// C = 0.1: where the last fifth of the training sentences is held out, the smallest of 0.02, 0.05, 0.1, 0.2
+// and 0.5 whose F1 there (93.65 after five epochs) is within a standard error of the best (93.81 at 0.2).
+//
+// The answer is checked first: a run that does not reach the F1 of its row is an error. Counters: `load` (file
+// to data set), `train` (all of train(), set-up, evaluations and certificate included), `F1`, and the
+// certified `gap`; the time of the benchmark is load and training.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -39,7 +41,7 @@ double processor_seconds() {
 struct Row {
   double gap, least_f1;
 };
-constexpr Row rows[] = {{0.6, 0.935}, {0.5, 0.937}};
+constexpr Row rows[] = {{0.3, 0.935}, {0.2, 0.937}};
 
 void measure(benchmark::State& state, const std::string& folder, const Row& row) {
   for (auto _ : state) {
@@ -49,7 +51,7 @@ void measure(benchmark::State& state, const std::string& folder, const Row& row)
     const DataFile file = read_data(folder + "/conll2000/train.txt.gz", read);
     const double loaded = processor_seconds();
     TrainOptions options;
-    options.C = 0.2;
+    options.C = 0.1;
     options.hamming = Hamming::sum;
     options.gap = row.gap;
     options.threads = 1;
