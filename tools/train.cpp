@@ -67,11 +67,13 @@ class Train {
 
     PredictOptions predicting;
     predicting.threads = options.threads;
-    const Losses train_losses = evaluate(result.model, data, predicting);
-    std::optional<Losses> test_losses;
-    if (test) test_losses = evaluate(result.model, *test, predicting);
-    if (verb_.json) fmt::print("{}\n", summary_json(report, loaded.seconds, train_losses, test_losses));
-    print(report, options, loaded.seconds, train_losses, test_losses);
+    if (verb_.json || !verb_.quiet) {  // else nobody sees the losses, which take an oracle call per example
+      const Losses train_losses = evaluate(result.model, data, predicting);
+      std::optional<Losses> test_losses;
+      if (test) test_losses = evaluate(result.model, *test, predicting);
+      if (verb_.json) fmt::print("{}\n", summary_json(report, loaded.seconds, train_losses, test_losses));
+      print(report, options, loaded.seconds, train_losses, test_losses);
+    }
     // Also where the signal came too late to stop the training.
     if (report.status == Status::interrupted || stop_requested()) return interrupted;
     return report.status == Status::numerical_failure ? numerical_failure : success;

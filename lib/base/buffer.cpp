@@ -2,20 +2,29 @@
 
 #include <sys/mman.h>
 
-#include <cstdint>
+#include <new>
 
 namespace margrave {
+namespace {
 
-void prefer_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
-#if defined(MADV_HUGEPAGE)
-  // Whole huge pages within the memory only; what remains stays on small ones.
-  const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  const std::uintptr_t first = (address + huge_page - 1) / huge_page * huge_page;
-  const std::uintptr_t last = (address + bytes) / huge_page * huge_page;
-  if (first >= last) return;
-  // Advice: whether it is taken changes no result.
-  (void)madvise(static_cast<char*>(begin) + (first - address), last - first, MADV_HUGEPAGE);
-#endif
+constexpr std::size_t huge_page = std::size_t{1} << 21U;
+constexpr std::size_t least_huge = 2 * huge_page;  // smaller memory would waste much of its last page
+
+std::align_val_t alignment_of(std::size_t bytes) {
+  return std::align_val_t{bytes >= least_huge ? huge_page : cache_line};
 }
+
+}  // namespace
+
+void* allocate_lines(std::size_t bytes) {
+  void* memory = ::operator new(bytes, alignment_of(bytes));
+#ifdef MADV_HUGEPAGE
+  // A wish: where it is not granted, small pages do.
+  if (bytes >= least_huge) static_cast<void>(::madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE));
+#endif
+  return memory;
+}
+
+void free_lines(void* memory, std::size_t bytes) noexcept { ::operator delete(memory, alignment_of(bytes)); }
 
 }  // namespace margrave

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -11,12 +10,11 @@
 namespace margrave {
 
 inline constexpr std::size_t cache_line = 64;
-inline constexpr std::size_t huge_page = std::size_t{1} << 21U;
 
-// Asks for huge pages under the memory, best before it is first written: rows of a large weight vector read
-// in random order then wait for memory alone, and not for its page tables too. Nothing where the system has
-// none.
-void prefer_huge_pages(void* begin, std::size_t bytes);
+// Uninitialised memory on cache lines; large memory on huge pages where the system has them, since rows far
+// apart from each other would else cost a look into the page tables each. Throws std::bad_alloc.
+void* allocate_lines(std::size_t bytes);
+void free_lines(void* memory, std::size_t bytes) noexcept;
 
 // An aligned array that only grows. Contents are not kept when it grows.
 template <class T>
@@ -46,9 +44,8 @@ class Buffer {
     if (n > capacity_) {
       const std::size_t grown = std::max(n, capacity_ + capacity_ / 2);
       release();
-      data_ = static_cast<T*>(::operator new (grown * sizeof(T), alignment(grown)));
+      data_ = static_cast<T*>(allocate_lines(grown * sizeof(T)));
       capacity_ = grown;
-      if (large(grown)) prefer_huge_pages(data_, grown * sizeof(T));
     }
     return data_;
   }
@@ -60,12 +57,8 @@ class Buffer {
   std::size_t bytes() const { return capacity_ * sizeof(T); }
 
  private:
-  static bool large(std::size_t n) { return n * sizeof(T) >= 2 * huge_page; }
-  static std::align_val_t alignment(std::size_t n) {
-    return std::align_val_t{large(n) ? huge_page : cache_line};
-  }
   void release() {
-    if (data_ != nullptr) ::operator delete (data_, alignment(capacity_));
+    if (data_ != nullptr) free_lines(data_, capacity_ * sizeof(T));
     data_ = nullptr;
     capacity_ = 0;
   }

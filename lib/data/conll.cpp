@@ -7,54 +7,14 @@
 #include <utility>
 
 #include "data/feature_template.hpp"
-#include "data/number.hpp"
 #include "data/readers.hpp"
+#include "data/sentence_features.hpp"
 #include "data/sequence_collector.hpp"
 
 namespace margrave {
 namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-// The tokens of one sentence, each with as many columns.
-class Sentence {
- public:
-  void clear() {
-    text_.clear();
-    end_.clear();
-    state_.clear();
-  }
-  std::size_t size() const { return state_.size(); }
-  std::int32_t state(std::size_t token) const { return state_[token]; }
-  void add_column(std::string_view text) {
-    text_ += text;
-    end_.push_back(text_.size());
-  }
-  void end_token(std::int32_t state) { state_.push_back(state); }
-  std::string_view column(std::size_t token, std::uint32_t column) const {
-    const std::size_t at = token * (end_.size() / state_.size()) + column;
-    const std::size_t begin = at == 0 ? 0 : end_[at - 1];
-    return std::string_view(text_).substr(begin, end_[at] - begin);
-  }
-
-  // Appends the value of a column of the token `row` lines after `token`, or a mark beyond the ends.
-  void append_value(std::string& out, std::size_t token, std::int64_t row,
-                    std::uint32_t column_number) const {
-    const std::int64_t at = static_cast<std::int64_t>(token) + row;
-    const auto tokens = static_cast<std::int64_t>(size());
-    if (at >= 0 && at < tokens) {
-      out += column(static_cast<std::size_t>(at), column_number);
-    } else {
-      out += at < 0 ? "_B-" : "_B+";
-      append_integer(out, at < 0 ? -at : at - tokens + 1);
-    }
-  }
-
- private:
-  std::string text_;
-  std::vector<std::size_t> end_;  // of each column of each token
-  std::vector<std::int32_t> state_;
-};
 
 class ConllReader {
  public:
@@ -69,13 +29,13 @@ class ConllReader {
     while (reader_.next(line)) {
       split(line);
       if (columns_.empty()) {
-        end_sentence();
+        if (sentence_) sentence_->end_sentence(*collector_);
       } else {
         add_token();
       }
     }
-    end_sentence();
     if (!collector_) throw InputError({reader_.path(), 0, 0}, "no examples");
+    sentence_->end_sentence(*collector_);
     return collector_->finish(warnings);
   }
   const ReadOptions& options() const { return options_; }
@@ -121,6 +81,7 @@ class ConllReader {
                             : template_->has_bigrams() ? Bigrams::constant
                                                        : Bigrams::none;
     collector_.emplace(options_, bigrams, model_, reader_.path());
+    sentence_.emplace(*template_);
   }
 
   [[noreturn]] void fail_columns(std::uint32_t wanted, const std::string& why) const {
@@ -136,27 +97,8 @@ class ConllReader {
     if (columns_.size() != expected) fail_columns(expected, " as in the lines before");
     std::int32_t state = unlabelled;
     if (labelled_) state = collector_->state_of(columns_.back(), reader_, columns_.back().data());
-    for (std::uint32_t c = 0; c < inputs; ++c) sentence_.add_column(columns_[c]);
-    sentence_.end_token(state);
-  }
-
-  void end_sentence() {
-    if (sentence_.size() == 0) return;
-    for (std::size_t token = 0; token < sentence_.size(); ++token) {
-      for (const FeaturePattern& pattern : template_->patterns()) {
-        feature_.clear();
-        for (const auto& piece : pattern.pieces) {
-          feature_ += piece.text;
-          sentence_.append_value(feature_, token, piece.row, piece.column);
-        }
-        feature_ += pattern.tail;
-        if (pattern.unigram) collector_->add_unigram(feature_);
-        if (pattern.bigram) collector_->add_bigram(feature_);
-      }
-      collector_->end_token(sentence_.state(token));
-    }
-    collector_->end_sequence();
-    sentence_.clear();
+    for (std::uint32_t c = 0; c < inputs; ++c) sentence_->add_column(columns_[c]);
+    sentence_->end_token(state);
   }
 
   LineReader& reader_;
@@ -166,8 +108,7 @@ class ConllReader {
   std::optional<SequenceCollector> collector_;
   bool labelled_ = true;
   std::vector<std::string_view> columns_;  // of the current line
-  Sentence sentence_;
-  std::string feature_;
+  std::optional<SentenceFeatures> sentence_;
 };
 
 }  // namespace

@@ -58,7 +58,7 @@ class TokenParser {
       if (name_.empty()) reader_.fail(begin, "an attribute needs a name before its scale");
       if (!at_field_end()) scale = read_scale();
     }
-    collector_.add_unigram(name_, scale);
+    collector_.add_unigram(collector_.unigram_space().find(name_), scale);
   }
 
   float read_scale() {

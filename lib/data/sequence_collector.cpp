@@ -14,6 +14,10 @@ constexpr std::string_view token_name = "token", transition_name = "transition";
 }  // namespace
 
 void SequenceCollector::Rows::add(std::uint32_t number, float x) {
+  if (number == FeatureSpace::none) {
+    ++unknown;
+    return;
+  }
   if (x != 1.0F && value.empty()) value.assign(index.size(), 1.0F);
   const bool valued = x != 1.0F || !value.empty();
   index.push_back(number);
@@ -76,18 +80,13 @@ std::int32_t SequenceCollector::state_of(std::string_view label, const LineReade
   return unlabelled;
 }
 
-void SequenceCollector::add_unigram(std::string_view feature, float value) {
-  const std::uint32_t number = unigram_space_.number(feature);
-  if (number != FeatureSpace::none) unigram_rows_.add(number, value);
-}
+void SequenceCollector::add_unigram(std::uint32_t number, float value) { unigram_rows_.add(number, value); }
 
-void SequenceCollector::add_bigram(std::string_view feature) {
-  if (bigrams_ == Bigrams::none || state_.size() == sequence_begin_.back()) return;
-  const std::uint32_t number = bigram_space_.number(feature);
-  if (number != FeatureSpace::none) bigram_rows_.add(number, 1.0F);
-}
+void SequenceCollector::add_bigram(std::uint32_t number) { bigram_rows_.add(number, 1.0F); }
 
-void SequenceCollector::add_constant_bigram() { add_bigram(constant_bigram_); }
+void SequenceCollector::add_constant_bigram() {
+  if (takes_bigrams()) add_bigram(bigram_space_.find(constant_bigram_));
+}
 
 void SequenceCollector::end_token(std::int32_t state) {
   unigram_rows_.end();
@@ -100,8 +99,8 @@ void SequenceCollector::end_sequence() {
 }
 
 TemplateSet SequenceCollector::make_templates() {
-  unigram_space_.cut(cutoff_);
-  if (bigrams_ == Bigrams::varying) bigram_space_.cut(cutoff_);
+  unigram_space_.cut(cutoff_, unigram_rows_.index);
+  if (bigrams_ == Bigrams::varying) bigram_space_.cut(cutoff_, bigram_rows_.index);
   if (labels_.size() == 0) throw UsageError("no token has a label");
   if (unigram_space_.inputs() == 0) throw UsageError("no features: none occurs, or none often enough");
   const auto states = static_cast<std::uint32_t>(labels_.size());
@@ -160,11 +159,11 @@ void SequenceCollector::build(DatasetBuilder& builder) {
 }
 
 void SequenceCollector::warn_of_unknown(Warnings& warnings) const {
-  const std::uint64_t unknown = unigram_space_.unknown() + bigram_space_.unknown();
+  const std::uint64_t unknown = unigram_rows_.unknown + bigram_rows_.unknown;
   if (unknown > 0)
     warnings.add({path_, 0, 0},
                  "features that the model does not have are left out: " + std::to_string(unknown) + " of " +
-                     std::to_string(unigram_space_.occurrences() + bigram_space_.occurrences()) +
+                     std::to_string(unigram_rows_.index.size() + bigram_rows_.index.size() + unknown) +
                      " occurrences");
 }
 

@@ -31,9 +31,14 @@ class SequenceCollector {
   // their training sets lack: those count as unlabelled, with one warning.
   std::int32_t state_of(std::string_view label, const LineReader& reader, const char* at);
 
+  // Where the features of tokens, and of tokens with the one before, have their numbers.
+  FeatureSpace& unigram_space() { return unigram_space_; }
+  FeatureSpace& bigram_space() { return bigram_space_; }
+  // Whether the next token has one before it, and pairs have features.
+  bool takes_bigrams() const { return bigrams_ != Bigrams::none && state_.size() > sequence_begin_.back(); }
   // The features of the next token, and of it with the token before, in any order; equal ones add up.
-  void add_unigram(std::string_view feature, float value = 1.0F);
-  void add_bigram(std::string_view feature);
+  void add_unigram(std::uint32_t number, float value = 1.0F);
+  void add_bigram(std::uint32_t number);
   // The one feature of all pairs: `transition`, or the model's where it has a single one by another name.
   void add_constant_bigram();
   void end_token(std::int32_t state);
@@ -47,7 +52,8 @@ class SequenceCollector {
   struct Rows {
     std::vector<std::uint64_t> begin{0};
     std::vector<std::uint32_t> index;
-    std::vector<float> value;  // empty while all are 1
+    std::vector<float> value;   // empty while all are 1
+    std::uint64_t unknown = 0;  // occurrences of features that the model does not have
     void add(std::uint32_t number, float x);
     void end() { begin.push_back(index.size()); }
   };

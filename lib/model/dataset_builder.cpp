@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/hash.hpp"
+#include "base/hash_index.hpp"
 #include "margrave/dataset.hpp"
 #include "margrave/error.hpp"
 #include "model/topology.hpp"
@@ -47,7 +48,7 @@ struct DatasetBuilder::State {
   std::vector<std::uint64_t> id_begin{0};
   std::vector<char> id_text;
 
-  std::unordered_multimap<std::uint64_t, std::uint32_t> known_inputs;
+  HashIndex known_inputs;
   std::unordered_multimap<std::uint64_t, std::uint64_t> known_topologies, known_factor_runs;
   std::optional<std::uint32_t> one;
 
@@ -81,20 +82,20 @@ std::uint32_t DatasetBuilder::State::add(InputKind kind, std::span<const std::ui
   const std::size_t count = std::max(in_index.size(), in_value.size());
   std::uint64_t h = hash_span(in_index, static_cast<std::uint64_t>(kind));
   h = hash_span(in_value, h);
-  for (auto [it, end] = known_inputs.equal_range(h); it != end; ++it) {
-    const auto& in = inputs[it->second];
-    if (in.kind == kind && in.count == count &&
-        equal_bytes(run(index, in.index_begin, in_index.size()), in_index) &&
-        equal_bytes(run(value, in.value_begin, in_value.size()), in_value))
-      return it->second;
-  }
+  const std::uint32_t known = known_inputs.find(h, [&](std::uint32_t n) {
+    const auto& in = inputs[n];
+    return in.kind == kind && in.count == count &&
+           equal_bytes(run(index, in.index_begin, in_index.size()), in_index) &&
+           equal_bytes(run(value, in.value_begin, in_value.size()), in_value);
+  });
+  if (known != HashIndex::none) return known;
   if (inputs.size() >= std::numeric_limits<std::uint32_t>::max())
     throw UsageError("more than 2^32 - 1 different input vectors");
   const auto number = static_cast<std::uint32_t>(inputs.size());
   inputs.push_back({index.size(), value.size(), static_cast<std::uint32_t>(count), kind});
   index.insert(index.end(), in_index.begin(), in_index.end());
   value.insert(value.end(), in_value.begin(), in_value.end());
-  known_inputs.emplace(h, number);
+  known_inputs.add(h, number);
   return number;
 }
 

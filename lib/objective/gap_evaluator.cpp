@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/compensated.hpp"
 #include "model/clique_scores.hpp"
@@ -118,7 +119,7 @@ double GapEvaluator::regularizer(std::span<const double> weights) {
 // w(μ) = (1/(λM)) Σ_m Σ_α Σ_y μ_α(y) ψ_α(y), with Σ_y μ_α(y) ψ_α(y) = φ_α(y*) − Σ_y μ_α(y) φ_α(y).
 GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<double> weights) {
   if (point.dense() || space_ != nullptr) return rebuild_dense(point, weights);
-  accumulator_.clear(arena_);
+  bool at_truth = true;  // so far, where w is 0
   CompensatedSum loss, entropy;
   Rebuilt result;
   std::vector<Rebuilt> parts(wave_masses_.size());
@@ -139,10 +140,16 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
       result.infeasibility = std::max(result.infeasibility, parts[k].infeasibility);
       changes_.insert(changes_.end(), wave_changes_[k].begin(), wave_changes_[k].end());
     }
-    accumulator_.commit(arena_, data_, changes_);
     first += count;
+    if (changes_.empty()) continue;
+    if (std::exchange(at_truth, false)) accumulator_.clear(arena_);
+    accumulator_.commit(arena_, data_, changes_);
   }
-  accumulator_.write(arena_, objective_.weight_scale(), weights);
+  if (at_truth) {
+    std::fill(weights.begin(), weights.end(), 0.0);
+  } else {
+    accumulator_.write(arena_, objective_.weight_scale(), weights);
+  }
   result.loss = loss.value();
   result.entropy = entropy.value();
   return result;

@@ -140,9 +140,7 @@ class Loop {
   bool evaluate() {
     const auto start = Clock::now();
     Evaluation e;
-    rebuilt_.reserve(outcome_.weights.size());
-    prefer_huge_pages(rebuilt_.data(), rebuilt_.capacity() * sizeof(double));
-    rebuilt_.resize(outcome_.weights.size());
+    rebuilt_ = {memory_.reserve(outcome_.weights.size()), outcome_.weights.size()};
     std::span<const double> chosen = rebuilt_;
     const LocalPoint* local = solver_.local_point();
     const LocalPoint* messages = local != nullptr ? local : solver_.messages();
@@ -259,7 +257,8 @@ class Loop {
   const TrainOptions& options_;
   const Hooks& hooks_;
   Clock::time_point start_;
-  std::vector<double> rebuilt_;
+  Buffer<double> memory_;
+  std::span<double> rebuilt_;
   bool on_schedule_ = true;
   RunOutcome outcome_;
 };

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "model/clique_scores.hpp"
+#include "state/sparse_gram.hpp"
 
 namespace margrave {
 
@@ -53,18 +54,28 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
     next += shapes_[data[m].topology_index()].gram_cells;
   }
   gram_.reserve(next);
-  arena.for_each_block(data.size(), 64, [&](std::size_t begin, std::size_t end, int) {
+  struct Worker {
+    SparseGram sparse;
+    std::vector<InputView> inputs;
+  };
+  std::vector<Worker> workers(static_cast<std::size_t>(arena.threads()));
+  arena.for_each_block(data.size(), 64, [&](std::size_t begin, std::size_t end, int index) {
+    Worker& worker = workers[static_cast<std::size_t>(index)];
     for (std::size_t m = begin; m < end; ++m) {
       const FactorGraph g = data[m];
       for (const Group& group : shapes_[g.topology_index()].groups) {
         if (group.scattered) continue;
         const std::size_t n = group.cliques.size();
         double* gram = gram_.data() + gram_begin_[m] + group.gram_offset;
-        for (std::size_t i = 0; i < n; ++i) {
-          const InputView x = data.input(g.input_of(group.cliques[i]));
-          for (std::size_t j = 0; j <= i; ++j)
-            gram[i * n + j] = gram[j * n + i] = input_product(x, data.input(g.input_of(group.cliques[j])));
+        std::vector<InputView>& x = worker.inputs;
+        x.clear();
+        for (const std::uint32_t a : group.cliques) x.push_back(data.input(g.input_of(a)));
+        if (std::none_of(x.begin(), x.end(), [](const InputView& v) { return v.kind == InputKind::dense; })) {
+          worker.sparse.products(x, data.templates()[group.template_index].inputs, gram);
+          continue;
         }
+        for (std::size_t i = 0; i < n; ++i)
+          for (std::size_t j = 0; j <= i; ++j) gram[i * n + j] = gram[j * n + i] = input_product(x[i], x[j]);
       }
     }
   });

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/compensated.hpp"
 #include "margrave/dataset.hpp"
 #include "model/clique_scores.hpp"
 #include "model/deviation.hpp"
@@ -59,8 +60,19 @@ class Shards {
   std::size_t size() const { return begin_.size() - 1; }
   std::uint64_t begin(std::size_t shard) const { return begin_[shard]; }
   std::uint64_t end(std::size_t shard) const { return begin_[shard + 1]; }
+  // body(begin, end) for runs of cells that are all shards together, in parallel: whole shards, and no more
+  // runs than keep the threads busy, where each of them costs a look at all changes.
+  template <class Body>
+  void for_each_run(Arena& arena, Body&& body) const {
+    const auto threads = static_cast<std::size_t>(arena.threads());
+    const std::size_t grain =
+        threads == 1 ? size() : std::max<std::size_t>(1, size() / (runs_per_thread * threads));
+    arena.for_each_block(
+        size(), grain, [&](std::size_t first, std::size_t last, int) { body(begin(first), end(last - 1)); });
+  }
 
  private:
+  static constexpr std::size_t runs_per_thread = 4;
   std::vector<std::uint64_t> begin_;
 };
 
@@ -136,17 +148,18 @@ class WeightStore {
 class WeightAccumulator {
  public:
   explicit WeightAccumulator(const TemplateSet& templates);
+  // Before the first commit, and before any new sum.
   void clear(Arena& arena);
   // As WeightStore::commit, without a scale.
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes);
   // w = scale · sums
   void write(Arena& arena, double scale, std::span<double> w) const;
-  std::uint64_t bytes() const { return sum_.bytes() + error_.bytes(); }
+  std::uint64_t bytes() const { return cells_.bytes(); }
 
  private:
   Shards shards_;
   std::uint64_t size_;
-  Buffer<double> sum_, error_;
+  Buffer<TwoSum> cells_;  // sum and error; not touched before clear()
 };
 
 template <class Add>

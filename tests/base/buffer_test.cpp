@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 namespace margrave::test {
 namespace {
@@ -15,24 +14,16 @@ TEST(Buffer, IsAlwaysOnACacheLine) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.reserve(n)) % cache_line, 0U);
 }
 
-TEST(Buffer, BeginsOnAHugePageWhereItIsLargeAndHoldsWhatIsWritten) {
-  const std::size_t n = 2 * huge_page / sizeof(double) + 3;
-  Buffer<double> buffer(n, 1.5);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % huge_page, 0U);
-  EXPECT_EQ(buffer[0], 1.5);
-  EXPECT_EQ(buffer[n - 1], 1.5);
-  buffer.reserve(2 * n)[2 * n - 1] = 2.5;
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % huge_page, 0U);
-  EXPECT_EQ(buffer[2 * n - 1], 2.5);
-}
-
-TEST(Buffer, AsksForHugePagesWithinAnyMemory) {
-  // Too little for a page, and pages that begin and end within: nothing but the advice is touched.
-  std::vector<char> memory(4 * huge_page + 100, 'x');
-  prefer_huge_pages(memory.data() + 1, 100);
-  prefer_huge_pages(memory.data() + 1, memory.size() - 2);
-  EXPECT_EQ(memory.front(), 'x');
-  EXPECT_EQ(memory.back(), 'x');
+TEST(Buffer, LargeMemoryIsOnHugePagesAndAllOfItIsThere) {
+  constexpr std::size_t huge_page = std::size_t{1} << 21U;
+  for (const std::size_t n : {2 * huge_page, 2 * huge_page + 1, 5 * huge_page / 2}) {
+    Buffer<unsigned char> buffer(n, 1);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % huge_page, 0U);
+    for (std::size_t i = 0; i < n; i += 4096) buffer[i] = 2;
+    EXPECT_EQ(buffer[n - 1], (n - 1) % 4096 == 0 ? 2 : 1);
+    buffer.reserve(2 * n)[2 * n - 1] = 3;
+    EXPECT_EQ(buffer[2 * n - 1], 3);
+  }
 }
 
 TEST(Buffer, NeverShrinksAndStaysInPlaceWhileItFits) {

@@ -63,6 +63,20 @@ TEST(Conll, CountsEqualFeaturesOfOneToken) {
   EXPECT_EQ(named_inputs(data, 0, 3), (NamedInputs{{"B", 2}}));
 }
 
+TEST(Conll, FeaturesAreTheSameWhereTheirTextIs) {
+  // A word that looks like a mark, and values that make one text in two ways.
+  const Dataset marks = read_text("_B-1 X\na Y\n", conll("U:%x[-1,0]\n")).data;
+  EXPECT_EQ(marks.templates()[0].input_names, (std::vector<std::string>{"U:_B-1"}));
+  const Dataset joined = read_text("a bb X\nab b Y\na bb X\n", conll("U:%x[0,0]%x[0,1]\n")).data;
+  EXPECT_EQ(joined.templates()[0].input_names, (std::vector<std::string>{"U:abb"}));
+}
+
+TEST(Conll, RowsMayLieFarOutside) {
+  const Dataset data = read_text("a X\nb Y\n", conll("U:%x[-1000000,0]/%x[0,0]\nU:%x[1000000,0]\n")).data;
+  EXPECT_EQ(named_inputs(data, 0, 0), (NamedInputs{{"U:_B-1000000/a", 1}, {"U:_B+999999", 1}}));
+  EXPECT_EQ(named_inputs(data, 0, 1), (NamedInputs{{"U:_B-999999/b", 1}, {"U:_B+1000000", 1}}));
+}
+
 TEST(Conll, StarredLinesAreFeaturesOfBothKinds) {
   const Dataset data = read_text(two_sentences, conll("*0:%x[0,1]\n")).data;
   EXPECT_EQ(named_inputs(data, 0, 1), (NamedInputs{{"*0:VBZ", 1}}));

@@ -172,6 +172,7 @@ TEST(WeightAccumulator, KeepsWhatPlainSumsLose) {
     Arena arena(threads);
     WeightAccumulator sums(data.templates());
     std::vector<double> w(data.templates().storage(), 1.0);
+    sums.clear(arena);
     sums.commit(arena, data, rest);  // forgotten by clear()
     sums.clear(arena);
     sums.commit(arena, data, std::span(changes).first(n));
