@@ -48,10 +48,10 @@ void WeightStore::assign(std::span<const double> w) {
 
 void WeightStore::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes,
                          double scale) {
-  arena.for_each_block(shards_.size(), 1, [&](std::size_t shard, std::size_t, int) {
+  shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
     for (CliqueChange change : changes) {
       change.coefficient *= scale;  // first, as the serial commit does: the same bits
-      for_each_cell_between(data, change, shards_.begin(shard), shards_.end(shard),
+      for_each_cell_between(data, change, begin, end,
                             [&](std::uint64_t cell, double value) { cells_[cell] += value; });
     }
   });
@@ -147,29 +147,38 @@ WeightAccumulator::WeightAccumulator(const TemplateSet& templates)
       error_(templates.storage(), 0.0) {}
 
 void WeightAccumulator::clear(Arena& arena) {
+  if (clear_) return;
   arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
     std::fill(sum_.data() + begin, sum_.data() + end, 0.0);
     std::fill(error_.data() + begin, error_.data() + end, 0.0);
   });
+  clear_ = true;
 }
 
 void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes) {
-  arena.for_each_block(shards_.size(), 1, [&](std::size_t shard, std::size_t, int) {
+  clear_ = false;
+  shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
     for (const CliqueChange& change : changes) {
-      for_each_cell_between(data, change, shards_.begin(shard), shards_.end(shard),
-                            [&](std::uint64_t cell, double value) {
-                              const TwoSum t = two_sum(sum_[cell], value);
-                              sum_[cell] = t.sum;
-                              error_[cell] += t.error;
-                            });
+      for_each_cell_between(data, change, begin, end, [&](std::uint64_t cell, double value) {
+        const TwoSum t = two_sum(sum_[cell], value);
+        sum_[cell] = t.sum;
+        error_[cell] += t.error;
+      });
     }
   });
 }
 
-void WeightAccumulator::write(Arena& arena, double scale, std::span<double> w) const {
+void WeightAccumulator::take(Arena& arena, double scale, std::span<double> w) {
   arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t i = begin; i < end; ++i) w[i] = scale * (sum_[i] + error_[i]);
+    double* __restrict sum = sum_.data();
+    double* __restrict error = error_.data();
+    double* __restrict out = w.data();
+    for (std::size_t i = begin; i < end; ++i) {
+      out[i] = scale * (sum[i] + error[i]);
+      sum[i] = error[i] = 0.0;
+    }
   });
+  clear_ = true;
 }
 
 }  // namespace margrave
