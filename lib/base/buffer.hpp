@@ -46,7 +46,7 @@ class Buffer {
     if (n > capacity_) {
       const std::size_t grown = std::max(n, capacity_ + capacity_ / 2);
       release();
-      data_ = static_cast<T*>(::operator new (grown * sizeof(T), alignment(grown)));
+      data_ = static_cast<T*>(::operator new(grown * sizeof(T), alignment(grown)));
       capacity_ = grown;
       if (large(grown)) prefer_huge_pages(data_, grown * sizeof(T));
     }
@@ -65,7 +65,7 @@ class Buffer {
     return std::align_val_t{large(n) ? huge_page : cache_line};
   }
   void release() {
-    if (data_ != nullptr) ::operator delete (data_, alignment(capacity_));
+    if (data_ != nullptr) ::operator delete(data_, alignment(capacity_));
     data_ = nullptr;
     capacity_ = 0;
   }
