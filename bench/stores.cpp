@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "base/compensated.hpp"
 #include "base/random.hpp"
 #include "bench/support.hpp"
 #include "inference/oracle.hpp"
@@ -111,34 +113,71 @@ class TwoLabellings final : public DualPoint {
   const Dataset& data_;
 };
 
+// Additions of numbers with their rounding errors to single cells of an array and its errors, in the cache.
+const Resource& compensated_additions() {
+  static const Resource resource = [] {
+    constexpr std::size_t cells = 2048;
+    constexpr std::size_t additions = 8192;
+    const auto memory = std::make_shared<std::vector<double>>(2 * cells, 1.0);
+    const auto place = std::make_shared<std::vector<std::uint32_t>>(additions);
+    Random random(57);
+    for (auto& p : *place) p = static_cast<std::uint32_t>(random.below(cells));
+    return Resource{"compensated additions to single cells", [=] {
+                      double* sum = memory->data();
+                      double* error = sum + cells;
+                      for (const std::uint32_t p : *place) {
+                        const TwoSum t = two_sum(sum[p], 1e-3);
+                        sum[p] = t.sum;
+                        error[p] += t.error;
+                      }
+                      benchmark::ClobberMemory();
+                      return static_cast<double>(additions);
+                    }};
+  }();
+  return resource;
+}
+
+// One thread, beside what binds it. A small model: phases one after the other, w rebuilt, scores, Viterbi. A
+// large one: passes over w and the sums it is rebuilt from, S bytes each (two are read, two set to zero, one
+// is written and read again: six), and rows of scores and lines of two arrays for two additions each, in
+// random order.
 void evaluate(benchmark::State& state) {
-  const auto threads = static_cast<int>(state.range(0));
-  const Dataset data = words(2048, 129);
-  Arena arena(threads);
-  Arena alone(1);
+  const auto inputs = static_cast<std::uint32_t>(state.range(0));
+  const bool small = inputs < 1000;
+  const Dataset data = words(small ? 64 : 512, inputs);
+  Arena arena(1);
+  Arena two(2);
   Objective objective;
   objective.examples = data.size();
   const auto oracle = make_exact_oracle(data);
   const TwoLabellings point(data);
-  std::vector<double> w(data.templates().storage());
+  Buffer<double> memory(data.templates().storage(), 0.0);
+  const std::span<double> w(memory.data(), data.templates().storage());
   GapEvaluator evaluator(data, objective, oracle.get(), arena);
   const Bounds bounds = evaluator.evaluate(point, w);
-  const Bounds reference = GapEvaluator(data, objective, oracle.get(), alone).evaluate(point, w);
+  const Bounds reference = GapEvaluator(data, objective, oracle.get(), two).evaluate(point, w);
   // Every letter is wrong with mass one half: <μ, Δ> = 1/2, and the dual follows from the norm.
   if (bounds.primal != reference.primal || bounds.dual != reference.dual ||
       !close(bounds.dual, 0.5 - objective.lambda / 2 * bounds.squared_norm) || bounds.gap() < 0) {
     state.SkipWithError("the bounds are wrong");
     return;
   }
-  for (auto _ : state) benchmark::DoNotOptimize(evaluator.evaluate(point, w));
   const auto positions = static_cast<double>(data.variables());
-  const double cells = positions * labels * labels;
-  report(state, cells, max_plus_cells().best_rate(60) * threads,
-         "Viterbi cells/s; rebuilding w and scores come on top");
-  state.counters["examples"] =
-      benchmark::Counter(static_cast<double>(data.size()), benchmark::Counter::kIsIterationInvariantRate);
+  const auto bytes = static_cast<double>(w.size() * sizeof(double));
+  const double row_bytes = labels * sizeof(double);
+  const double line = cache_line;
+  const Resource rows =
+      small ? Resource{} : random_rows(w.data(), inputs, labels * sizeof(double), padded(labels));
+  const std::vector<Need> needs =
+      small
+          ? std::vector<Need>{{max_plus_cells(), positions * labels * labels},
+                              {compensated_additions(), 2 * positions * lit},
+                              {first_level_loads(), positions * lit * labels * sizeof(double)}}
+          : std::vector<Need>{{memory_stream(), 6 * bytes}, {rows, positions * lit * (row_bytes + 4 * line)}};
+  measure(state, needs, [&] { benchmark::DoNotOptimize(evaluator.evaluate(point, w)); });
 }
-BENCHMARK(evaluate)->Arg(1)->Arg(2)->ArgName("threads")->UseRealTime();
+BENCHMARK(evaluate)->Arg(129)->ArgName("inputs")->UseManualTime()->Iterations(200);
+BENCHMARK(evaluate)->Arg(1 << 20)->ArgName("inputs")->UseManualTime()->Iterations(5);
 
 }  // namespace
 }  // namespace margrave::bench

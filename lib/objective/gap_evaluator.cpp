@@ -33,6 +33,27 @@ std::size_t wave_length(const Dataset& data, std::size_t first) {
   return most;
 }
 
+// Σ x², in sums side by side: a single one would wait for itself and not for memory.
+CompensatedSum compensated_squares(std::span<const double> x) {
+  constexpr std::size_t side_by_side = 8;
+  double sum[side_by_side] = {};
+  double error[side_by_side] = {};
+  std::size_t i = 0;
+  for (; i + side_by_side <= x.size(); i += side_by_side) {
+#pragma omp simd
+    for (std::size_t j = 0; j < side_by_side; ++j) {
+      const TwoSum t = two_sum(sum[j], x[i + j] * x[i + j]);
+      sum[j] = t.sum;
+      error[j] += t.error;
+    }
+  }
+  CompensatedSum total;
+  for (; i < x.size(); ++i) total.add(x[i] * x[i]);
+  for (std::size_t j = 0; j < side_by_side; ++j) total.add(sum[j]);
+  for (std::size_t j = 0; j < side_by_side; ++j) total.add(error[j]);
+  return total;
+}
+
 }  // namespace
 
 GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, const Oracle* oracle,
@@ -148,7 +169,7 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
   if (at_truth) {
     std::fill(weights.begin(), weights.end(), 0.0);
   } else {
-    accumulator_.write(arena_, objective_.weight_scale(), weights);
+    accumulator_.take(arena_, objective_.weight_scale(), weights);
   }
   result.loss = loss.value();
   result.entropy = entropy.value();
@@ -279,14 +300,10 @@ double GapEvaluator::hinge_sum(std::span<const double> weights) {
 
 double GapEvaluator::squared_norm(std::span<const double> weights) {
   if (space_ != nullptr) return space_->squared_norm(arena_, weights);
-  return ordered_reduce<CompensatedSum>(arena_, weights.size(), cell_grain,
-                                        [&](std::size_t begin, std::size_t end, int) {
-                                          CompensatedSum sum;
-                                          for (std::size_t i = begin; i < end; ++i)
-                                            sum.add(weights[i] * weights[i]);
-                                          return sum;
-                                        })
-      .value();
+  const auto block = [&](std::size_t begin, std::size_t end, int) {
+    return compensated_squares(weights.subspan(begin, end - begin));
+  };
+  return ordered_reduce<CompensatedSum>(arena_, weights.size(), cell_grain, block).value();
 }
 
 }  // namespace margrave

@@ -102,9 +102,9 @@ LocalTerms GapEvaluator::rebuild(const LocalPoint& point, std::span<double> weig
     rounded_accumulator_.commit(arena_, data_, rounded);
     first += count;
   }
-  accumulator_.write(arena_, objective_.weight_scale(), weights);
+  accumulator_.take(arena_, objective_.weight_scale(), weights);
   rounded_weights_.resize(weights.size());
-  rounded_accumulator_.write(arena_, objective_.weight_scale(), rounded_weights_);
+  rounded_accumulator_.take(arena_, objective_.weight_scale(), rounded_weights_);
   rounded_norm = squared_norm(rounded_weights_);
   return sum;
 }

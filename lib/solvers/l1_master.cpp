@@ -201,7 +201,7 @@ bool L1Master::price(std::uint32_t columns) {
     if (changes_.size() > most_changes) flush();
   }
   flush();
-  sums_.write(problem_.arena, 1.0, sum_);
+  sums_.take(problem_.arena, 1.0, sum_);
   std::vector<std::uint64_t> found;
   for (std::uint64_t i = 0; i < sum_.size(); ++i)
     if (row_of_[i] == absent && std::abs(sum_[i]) > bound() * (1 + violated)) found.push_back(i);

@@ -143,12 +143,15 @@ WeightAccumulator::WeightAccumulator(const TemplateSet& templates)
     : shards_(templates.storage()), size_(templates.storage()), cells_(templates.storage()) {}
 
 void WeightAccumulator::clear(Arena& arena) {
+  if (clear_) return;
   arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
     std::fill(cells_.data() + begin, cells_.data() + end, TwoSum{0.0, 0.0});
   });
+  clear_ = true;
 }
 
 void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes) {
+  clear_ = false;
   shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
     for (const CliqueChange& change : changes) {
       for_each_cell_between(data, change, begin, end, [&](std::uint64_t cell, double value) {
@@ -159,10 +162,16 @@ void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<cons
   });
 }
 
-void WeightAccumulator::write(Arena& arena, double scale, std::span<double> w) const {
+void WeightAccumulator::take(Arena& arena, double scale, std::span<double> w) {
   arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t i = begin; i < end; ++i) w[i] = scale * (cells_[i].sum + cells_[i].error);
+    TwoSum* __restrict cells = cells_.data();
+    double* __restrict out = w.data();
+    for (std::size_t i = begin; i < end; ++i) {
+      out[i] = scale * (cells[i].sum + cells[i].error);
+      cells[i] = {0.0, 0.0};
+    }
   });
+  clear_ = true;
 }
 
 }  // namespace margrave

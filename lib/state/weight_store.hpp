@@ -60,19 +60,20 @@ class Shards {
   std::size_t size() const { return begin_.size() - 1; }
   std::uint64_t begin(std::size_t shard) const { return begin_[shard]; }
   std::uint64_t end(std::size_t shard) const { return begin_[shard + 1]; }
-  // body(begin, end) for runs of cells that are all shards together, in parallel: whole shards, and no more
-  // runs than keep the threads busy, where each of them costs a look at all changes.
+  // body(begin, end) for runs of whole shards, all of them on one thread and a few per thread on more: every
+  // run looks at every change, and no cell sees its changes in another order.
   template <class Body>
-  void for_each_run(Arena& arena, Body&& body) const {
-    const auto threads = static_cast<std::size_t>(arena.threads());
-    const std::size_t grain =
-        threads == 1 ? size() : std::max<std::size_t>(1, size() / (runs_per_thread * threads));
-    arena.for_each_block(
-        size(), grain, [&](std::size_t first, std::size_t last, int) { body(begin(first), end(last - 1)); });
+  void for_each_run(Arena& arena, Body body) const {
+    const std::size_t wanted =
+        arena.threads() == 1 ? 1 : runs_per_thread * static_cast<std::size_t>(arena.threads());
+    const std::size_t runs = std::min(size(), wanted);
+    arena.for_each_block(runs, 1, [&](std::size_t run, std::size_t, int) {
+      body(begin_[size() * run / runs], begin_[size() * (run + 1) / runs]);
+    });
   }
 
  private:
-  static constexpr std::size_t runs_per_thread = 4;
+  static constexpr std::size_t runs_per_thread = 8;
   std::vector<std::uint64_t> begin_;
 };
 
@@ -148,18 +149,19 @@ class WeightStore {
 class WeightAccumulator {
  public:
   explicit WeightAccumulator(const TemplateSet& templates);
-  // Before the first commit, and before any new sum.
+  // Sums of nothing, before the first commit. Costs nothing where take() was last.
   void clear(Arena& arena);
   // As WeightStore::commit, without a scale.
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes);
-  // w = scale · sums
-  void write(Arena& arena, double scale, std::span<double> w) const;
+  // w = scale · sums, and the sums are cleared on the way: a pass over large models less.
+  void take(Arena& arena, double scale, std::span<double> w);
   std::uint64_t bytes() const { return cells_.bytes(); }
 
  private:
   Shards shards_;
   std::uint64_t size_;
   Buffer<TwoSum> cells_;  // sum and error; not touched before clear()
+  bool clear_ = false;
 };
 
 template <class Add>

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -177,12 +178,14 @@ TEST(WeightAccumulator, KeepsWhatPlainSumsLose) {
     sums.clear(arena);
     sums.commit(arena, data, std::span(changes).first(n));
     sums.commit(arena, data, std::span(changes).subspan(n));
-    sums.write(arena, 0.5, w);
+    sums.take(arena, 0.5, w);
     for (std::size_t i = 0; i < w.size(); ++i)
       ASSERT_NEAR(w[i], static_cast<double>(wanted[i]),
                   1e-12 * (1 + std::abs(static_cast<double>(wanted[i]))));
     if (first.empty()) first = w;
     EXPECT_TRUE(same_bits(w, first)) << threads << " threads";
+    sums.take(arena, 0.5, w);  // what was taken is gone
+    EXPECT_TRUE(std::all_of(w.begin(), w.end(), [](double x) { return x == 0; }));
   }
 }
 
