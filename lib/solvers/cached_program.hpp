@@ -71,6 +71,8 @@ class CachedProgram {
     std::uint64_t stride;         // what is left to multiply them with
     std::uint64_t wanted_stride;  // of the template
     const float* value;
+    // Dense, and the weights of a row lie in a row.
+    bool is_vector() const { return kind == InputKind::dense && stride == 1; }
   };
   struct Term {
     std::uint64_t plus, minus;  // cells of the rows' first weights, or no_row
