@@ -59,10 +59,12 @@ RoofNetwork::RoofNetwork(const Topology& top, const RoofPlan& plan, const Potent
       coupling_(scratch.reals[2].reserve(2 * top.factors() + 1)),
       carried_(coupling_ + top.factors()),
       left_(scratch.reals[3].reserve(n_ + 1)),
+      slack_(scratch.reals[4].reserve(n_ + 1)),
       work_(scratch.integers[2].reserve(2 * flow_work_per_node * n_ + 1)) {}
 
 bool RoofNetwork::solve() {
   if (!gather()) return false;
+  fill_dominated();
   if (plan_.dense) {
     push_dense();
   } else {
@@ -100,6 +102,43 @@ bool RoofNetwork::gather() {
   return check + constant_ * 0 == 0;
 }
 
+void RoofNetwork::fill_dominated() {
+  std::uint32_t* queue = work_;
+  std::uint32_t* queued = work_ + n_;
+  std::fill_n(slack_, n_, 0.0);
+  std::fill_n(queued, n_, 0U);
+  for (std::size_t c = 0; c < top_.factors(); ++c) {
+    const double capacity = std::abs(coupling_[c]) / 2;
+    slack_[top_.scope[2 * c]] += capacity;
+    slack_[top_.scope[2 * c + 1]] += capacity;
+  }
+  std::size_t last = 0;
+  const auto look_at = [&](std::uint32_t i) {
+    if (queued[i] != 0 || !(std::abs(left_[i]) > slack_[i])) return;
+    queued[i] = 1;
+    queue[last++] = i;
+  };
+  for (std::uint32_t i = 0; i < n_; ++i) look_at(i);
+  for (std::size_t next = 0; next < last; ++next) {
+    const std::uint32_t i = queue[next];
+    const double sign = left_[i] > 0 ? 1 : -1;
+    slack_[i] = -1;
+    for (std::uint32_t k = top_.incident_begin[i]; k < top_.incident_begin[i + 1]; ++k) {
+      const std::uint32_t other = plan_.other[k];
+      if (slack_[other] < 0) continue;
+      const std::uint32_t c = top_.incident[k];
+      const double capacity = std::abs(coupling_[c]) / 2;
+      const double out = sign * capacity;
+      const bool first = top_.incident_scope[k] % 2 == 0;
+      carried_[c] = first || repulsive(c) ? out : -out;
+      left_[i] -= out;
+      left_[other] -= repulsive(c) ? out : -out;
+      slack_[other] = std::max(0.0, slack_[other] - capacity);
+      look_at(other);
+    }
+  }
+}
+
 double RoofNetwork::keep_mean(std::size_t c, double left_of_first, double left_of_mirror) {
   const double capacity = std::abs(coupling_[c]) / 2;
   const double f = std::clamp((left_of_mirror - left_of_first) / 2, -capacity, capacity);
@@ -116,8 +155,8 @@ void RoofNetwork::push_dense() {
   std::uint64_t out[most_dense_nodes] = {};
   std::uint64_t into[most_dense_nodes] = {};
   for (std::size_t i = 0; i < n_; ++i) {
-    excess[2 * i] = left_[i];
-    excess[2 * i + 1] = -left_[i];
+    excess[2 * i] = slack_[i] < 0 ? 0 : left_[i];
+    excess[2 * i + 1] = -excess[2 * i];
   }
   const double tolerance = flow_tolerance * scale_;
   const auto ends = [&](std::size_t c) {
@@ -126,6 +165,7 @@ void RoofNetwork::push_dense() {
     return std::pair{u, v};
   };
   for (std::size_t c = 0; c < top_.factors(); ++c) {
+    if (is_fixed(c)) continue;
     const double capacity = std::abs(coupling_[c]) / 2;
     const auto [u, v] = ends(c);
     const std::size_t u1 = u ^ 1U;
@@ -145,7 +185,8 @@ void RoofNetwork::push_dense() {
     const auto [u, v] = ends(c);
     const std::size_t u1 = u ^ 1U;
     const std::size_t v1 = v ^ 1U;
-    const double f = keep_mean(c, residual[u * nodes + v], residual[u1 * nodes + v1]);
+    const double f =
+        is_fixed(c) ? carried_[c] : keep_mean(c, residual[u * nodes + v], residual[u1 * nodes + v1]);
     const double capacity = std::abs(coupling_[c]) / 2;
     const std::uint64_t forth = capacity - f > full_tolerance * scale_ ? 1 : 0;
     const std::uint64_t back = capacity + f > full_tolerance * scale_ ? 1 : 0;
@@ -162,8 +203,8 @@ void RoofNetwork::push_general() {
   std::uint32_t* head = scratch_.integers[0].reserve(4 * top_.factors() + 1);
   std::uint32_t* reverse = scratch_.integers[1].reserve(4 * top_.factors() + 1);
   for (std::size_t i = 0; i < n_; ++i) {
-    excess[2 * i] = left_[i];
-    excess[2 * i + 1] = -left_[i];
+    excess[2 * i] = slack_[i] < 0 ? 0 : left_[i];
+    excess[2 * i + 1] = -excess[2 * i];
   }
   for (std::size_t c = 0; c < top_.factors(); ++c) {
     const std::uint32_t p = plan_.messages.first_entry[c];
@@ -177,14 +218,14 @@ void RoofNetwork::push_general() {
       head[back] = 2 * plan_.other[q] + side;
       reverse[out] = back;
       reverse[back] = out;
-      residual[out] = residual[back] = std::abs(coupling_[c]) / 2;
+      residual[out] = residual[back] = is_fixed(c) ? 0 : std::abs(coupling_[c]) / 2;
     }
   }
   push_maximum_flow({2 * n_, plan_.first.data(), head, reverse, residual, excess}, flow_tolerance * scale_,
                     work_);
   for (std::size_t c = 0; c < top_.factors(); ++c) {
     const std::uint32_t p = plan_.messages.first_entry[c];
-    keep_mean(c, residual[plan_.arc[p]], residual[plan_.arc[p] + plan_.degree[p]]);
+    if (!is_fixed(c)) keep_mean(c, residual[plan_.arc[p]], residual[plan_.arc[p] + plan_.degree[p]]);
   }
 }
 

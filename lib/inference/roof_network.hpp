@@ -43,6 +43,12 @@ class RoofNetwork {
 
   bool repulsive(std::size_t c) const { return coupling_[c] < 0; }
   bool gather();
+  // Takes out variables whose h outweighs all their pairs: their arcs are full in a maximum flow, and what
+  // they send on may decide the next.
+  void fill_dominated();
+  bool is_fixed(std::size_t c) const {
+    return slack_[top_.scope[2 * c]] < 0 || slack_[top_.scope[2 * c + 1]] < 0;
+  }
   void push_dense();
   void push_general();
   // f of factor c, from what is left of the two arcs that leave its first variable, and what that leaves of
@@ -62,6 +68,7 @@ class RoofNetwork {
   std::size_t n_;
   double *coupling_, *carried_;  // w and f of each factor; f from its first variable
   double* left_;                 // h, then what is left of it
+  double* slack_;                // capacities of a variable's arcs; below 0 where it is taken out
   std::uint32_t* work_;
   std::uint64_t next_[most_dense_nodes];  // of a dense network: where arcs lead that are not full
   double scale_ = 0;                      // largest capacity
