@@ -65,6 +65,11 @@ double CachedProgram::sum_inputs(const Shelf& shelf, const List& list, At&& at) 
 template <class Load>
 double CachedProgram::term_score(const Shelf& shelf, const Term& term, Load&& load) {
   const List& list = shelf.list[term.list];
+  if (list.kind == InputKind::unit && list.count == 1) {
+    const std::uint64_t cell = shelf.word[list.index] * list.stride;
+    return (term.plus == no_row ? 0.0 : load(term.plus, cell)) -
+           (term.minus == no_row ? 0.0 : load(term.minus, cell));
+  }
   const auto row_score = [&](std::uint64_t row) {
     if constexpr (std::is_same_v<std::remove_cvref_t<Load>, PlainLoad>) {
       if (row != no_row && list.is_vector()) return kernels().dot(list.value, load.w + row, list.count);

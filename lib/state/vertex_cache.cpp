@@ -191,12 +191,12 @@ void VertexCache::products(std::size_t m, std::uint32_t k, const FeatureGram& gr
   }
 }
 
-bool VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
+void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   Storage& s = blocks_[m];
   const Block b = block(m);
   std::uint32_t unused = 0;
   for (std::uint32_t k = 1; k < s.count; ++k) unused += b.weight[k] == 0 ? 1 : 0;
-  if (unused <= keep) return false;
+  if (unused <= keep) return;
   const std::uint32_t surplus = unused - keep;
   // Keep order; the oldest unused go.
   std::uint32_t dropped = 0;
@@ -220,15 +220,36 @@ bool VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
       b.gram[i * s.capacity + j] = b.gram[std::size_t{kept[i]} * s.capacity + kept[j]];
   }
   s.count = to;
-  return true;
+  // Lists as list_deviations() would make them: deviations in the order of their first use.
+  std::vector<std::uint32_t> number(s.deviations.size(), absent);
+  std::vector<Deviation> used;
+  used.reserve(s.deviations.size());
+  std::uint32_t end = 0;
+  bool fractional = false;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Run run = s.runs[kept[i]];
+    s.runs[i].begin = end;
+    for (std::uint32_t p = run.begin; p < run.end; ++p, ++end) {
+      const std::uint32_t j = s.parts[p];
+      if (number[j] == absent) {
+        number[j] = static_cast<std::uint32_t>(used.size());
+        used.push_back(s.deviations[j]);
+      }
+      s.parts[end] = number[j];
+      if (!s.masses.empty()) s.masses[end] = s.masses[p];
+    }
+    s.runs[i].end = end;
+    fractional = fractional || (!s.fractional.empty() && !s.fractional[i].empty());
+  }
+  s.deviations.assign(used.begin(), used.end());
+  s.parts.resize(end);
+  s.masses.resize(fractional ? end : 0);
 }
 
 void VertexCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
-  DeviationIndex index;
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
-    // What is listed stays listed while there is room.
-    if (s.count + visits > s.capacity && drop_unused(m, keep_unused)) list_deviations(m, index);
+    if (s.count + visits > s.capacity) drop_unused(m, keep_unused);
     // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
     const std::size_t cliques = (*data_)[m].cliques();
     const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
