@@ -70,8 +70,8 @@ class VertexCache {
   // out[j] = <ψ(vertex k), ψ(vertex j)> for all vertices of the block; there is room for one number more.
   void products(std::size_t m, std::uint32_t k, const FeatureGram& gram, FeatureGram::Scratch& scratch,
                 double* out) const;
-  // Room for `visits` more vertices in every block; where there is none, all but the youngest `keep_unused` of
-  // those without weight are dropped first.
+  // Room for `visits` more vertices in every block; where there is none, all but the youngest `keep_unused`
+  // of those without weight are dropped first.
   void make_room(std::uint32_t visits, std::uint32_t keep_unused);
 
   std::uint64_t bytes() const;
