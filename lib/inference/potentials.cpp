@@ -12,9 +12,14 @@ namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-std::size_t table_size(const Template& t) {
-  return t.joint_states() / t.states.back() * padded(t.states.back());
+// Rows of a table: joint states of all variables but the last.
+std::size_t lines_of(const Template& t) {
+  std::size_t lines = 1;
+  for (std::size_t j = 0; j + 1 < t.states.size(); ++j) lines *= t.states[j];
+  return lines;
 }
+
+std::size_t table_size(const Template& t) { return lines_of(t) * padded(t.states.back()); }
 
 // Whether a node's scores are its weight rows: then the kernel writes them in place.
 bool rows_are_states(const Template& t) { return t.kind == WeightRows::full && t.stride >= row_padding; }
@@ -23,7 +28,8 @@ void pad_tables(const Template& t, double* table) {
   const std::size_t last = t.states.back();
   const std::size_t stride = padded(last);
   if (stride == last) return;
-  for (std::size_t line = 0; line < t.joint_states() / last; ++line)
+  const std::size_t lines = lines_of(t);
+  for (std::size_t line = 0; line < lines; ++line)
     std::fill(table + line * stride + last, table + (line + 1) * stride, 0.0);
 }
 

@@ -13,6 +13,11 @@ void row_scores(const Template& t, const InputView& x, const double* w, double* 
     rows[0] = k.dot(x.value, block, x.count);
     return;
   }
+  if (t.stride == 1 && x.kind == InputKind::unit) {
+    rows[0] = 0;
+    for (std::uint32_t n = 0; n < x.count; ++n) rows[0] += block[x.index[n]];
+    return;
+  }
   std::fill_n(rows, padded(t.rows), 0.0);
   switch (x.kind) {
     case InputKind::dense:
@@ -35,7 +40,8 @@ namespace {
 template <class Set>
 void for_each_cell(const Template& t, std::size_t last_stride, Set&& set) {
   const std::size_t last = t.states.back();
-  const std::size_t lines = t.joint_states() / last;
+  std::size_t lines = 1;
+  for (std::size_t j = 0; j + 1 < t.states.size(); ++j) lines *= t.states[j];
   for (std::size_t line = 0; line < lines; ++line)
     for (std::size_t b = 0; b < last; ++b) set(line * last_stride + b, line * last + b);
 }

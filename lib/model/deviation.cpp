@@ -28,6 +28,9 @@ bool is_pair(const Deviation& d, const InputView& x) {
   return d.row >= 0 && d.truth_row >= 0 && x.kind != InputKind::per_state;
 }
 
+// One dense row of weights that lie in a row: a plain product of vectors.
+bool is_vector(const Template& t, const InputView& x) { return t.stride == 1 && x.kind == InputKind::dense; }
+
 }  // namespace
 
 Deviation make_deviation(const Dataset& data, const FactorGraph& graph, std::uint32_t clique,
@@ -48,6 +51,10 @@ Deviation make_deviation(const Dataset& data, const FactorGraph& graph, std::uin
 double deviation_score(const Dataset& data, const Deviation& d, const double* w) {
   const Template& t = data.templates()[d.template_index];
   const InputView x = data.input(d.input);
+  if (is_vector(t, x)) {
+    const double score = kernels().dot(x.value, w + t.offset, x.count);
+    return d.row >= 0 ? (d.truth_row >= 0 ? 0 : score) : (d.truth_row >= 0 ? -score : 0);
+  }
   if (!is_pair(d, x))
     return state_score(data, t, d.input, d.joint, w) - state_score(data, t, d.input, d.truth, w);
   const double* at = w + t.offset + d.row;
@@ -74,6 +81,11 @@ double deviation_score(const Dataset& data, const Deviation& d, const double* w)
 void add_deviation(const Dataset& data, const Deviation& d, double coefficient, double* w) {
   const Template& t = data.templates()[d.template_index];
   const InputView x = data.input(d.input);
+  if (is_vector(t, x)) {
+    const double change = (d.row >= 0 ? coefficient : 0) - (d.truth_row >= 0 ? coefficient : 0);
+    kernels().add_outer(x.value, x.count, &change, 1, 1, w + t.offset);
+    return;
+  }
   if (!is_pair(d, x)) {
     for_each_weight(data, d, coefficient, [&](std::uint64_t cell, double value) { w[cell] += value; });
     return;

@@ -48,6 +48,11 @@ inline bool is_nothing(const Dataset& data, const Deviation& d) {
          (d.row == d.truth_row && (d.row < 0 || data.input(d.input).kind != InputKind::per_state));
 }
 
+// Whether the features of two deviations in one clique are the same: joint states may share a weight row.
+inline bool same_features(const Dataset& data, const Deviation& a, const Deviation& b) {
+  return a.joint == b.joint || (a.row == b.row && data.input(a.input).kind != InputKind::per_state);
+}
+
 template <class Visit>
 void for_each_deviation(const Dataset& data, const FactorGraph& graph, const VertexView& vertex,
                         Visit&& visit) {

@@ -1,5 +1,6 @@
 #include "report/choose_solver.hpp"
 
+#include <algorithm>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -177,6 +178,18 @@ Chosen choose_solver(const Dataset& data, TrainOptions options) {
   if (no_factors(data)) {
     options.solver = IdalOptions{};
     return {options, "independent variables: every one is a block of its own for clique-wise steps"};
+  }
+  const bool relaxed =
+      is_relaxed(options.inference) || (options.inference != Inference::exact && !has_exact_oracle(data));
+  const bool roof_dual = options.inference == Inference::roof_dual ||
+                         (options.inference != Inference::lp && options.inference != Inference::msd);
+  if (relaxed && roof_dual && suits_roof_dual(data)) {
+    BcfwOptions bcfw;
+    // Visits of a batch pull the weights the same way: it stays a small part of the examples.
+    bcfw.batch = static_cast<std::uint32_t>(std::clamp<std::size_t>(data.size() / 256, 1, bcfw.batch));
+    options.solver = bcfw;
+    return {options,
+            "small binary graphs, whose relaxation roof duality solves: block-coordinate Frank-Wolfe"};
   }
   if (is_relaxed(options.inference)) {
     options.solver = IdalOptions{};

@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
+#include "base/kernels.hpp"
 #include "optim/simplex_qp.hpp"
 #include "solvers/vertex_steps.hpp"
 
@@ -26,6 +28,16 @@ double sum_of(std::uint32_t n, Summand&& summand) {
   for (; i < n; ++i) sums[0] += summand(i);
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
+
+// Weights that no other thread writes; dense inputs of theirs may go to a kernel.
+struct PlainLoad {
+  const double* w;
+  double operator()(std::uint64_t row, std::uint64_t cell) const { return (w + row)[cell]; }
+};
+struct PlainAdd {
+  double* w;
+  void operator()(std::uint64_t row, std::uint64_t cell, double value) const { (w + row)[cell] += value; }
+};
 
 }  // namespace
 
@@ -55,7 +67,14 @@ double CachedProgram::term_score(const Shelf& shelf, const Term& term, Load&& lo
   const List& list = shelf.list[term.list];
   const std::uint64_t plus = list.offset + term.plus;
   const std::uint64_t minus = list.offset + term.minus;
+  if (list.kind == InputKind::unit && list.count == 1) {
+    const std::uint64_t cell = std::uint64_t{shelf.word[list.index]} * list.stride;
+    return (term.plus == no_row ? 0.0 : load(plus, cell)) - (term.minus == no_row ? 0.0 : load(minus, cell));
+  }
   const auto row_score = [&](std::uint64_t row) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Load>, PlainLoad>) {
+      if (list.is_vector()) return kernels().dot(list.value, load.w + row, list.count);
+    }
     return sum_inputs(shelf, list, [&](std::uint64_t cell) { return load(row, cell); });
   };
   if (term.minus == no_row) return row_score(plus);
@@ -70,6 +89,12 @@ void CachedProgram::add_term(const Shelf& shelf, const Term& term, double coeffi
   const std::uint64_t plus = list.offset + term.plus;
   const std::uint64_t minus = list.offset + term.minus;
   const auto add_row = [&](std::uint64_t row, double factor) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Add>, PlainAdd>) {
+      if (list.is_vector()) {
+        kernels().add_outer(list.value, list.count, &factor, 1, 1, add.w + row);
+        return;
+      }
+    }
     if (list.kind == InputKind::unit) {
       for (std::uint32_t i = 0; i < list.count; ++i) add(row, std::uint64_t{index[i]} * list.stride, factor);
     } else {
@@ -92,24 +117,29 @@ void CachedProgram::add_term(const Shelf& shelf, const Term& term, double coeffi
 template <class Visit>
 void CachedProgram::for_each_part(const Shelf& shelf, const Record& record, std::size_t k, Visit&& visit) {
   const std::uint32_t* end = shelf.run.data() + record.run + k;
-  for (std::uint32_t i = k == 0 ? 0 : end[-1]; i < *end; ++i)
-    visit(shelf.part[record.part + i], shelf.mass.empty() ? 1.0 : shelf.mass[record.part + i]);
+  const std::uint32_t first = k == 0 ? 0 : end[-1];
+  const std::uint32_t count = *end - first;
+  const std::uint32_t* part = shelf.part.data() + record.part + first;
+  if (shelf.mass.empty()) {
+    for (std::uint32_t i = 0; i < count; ++i) visit(part[i], 1.0);
+  } else {
+    const double* mass = shelf.mass.data() + record.part + first;
+    for (std::uint32_t i = 0; i < count; ++i) visit(part[i], mass[i]);
+  }
 }
 
 double CachedProgram::product(const BlockStep& step, const double* w) const {
   const Shelf& shelf = shelves_[step.example / shelf_examples];
   double sum = 0;
   for (const TermChange& c : step.terms)
-    sum += c.coefficient * term_score(shelf, shelf.term[c.term],
-                                      [w](std::uint64_t row, std::uint64_t cell) { return (w + row)[cell]; });
+    sum += c.coefficient * term_score(shelf, shelf.term[c.term], PlainLoad{w});
   return sum;
 }
 
 void CachedProgram::commit(const BlockStep& step, double scale, double* w) const {
   const Shelf& shelf = shelves_[step.example / shelf_examples];
   for (const TermChange& c : step.terms)
-    add_term(shelf, shelf.term[c.term], scale * c.coefficient,
-             [w](std::uint64_t row, std::uint64_t cell, double value) { (w + row)[cell] += value; });
+    add_term(shelf, shelf.term[c.term], scale * c.coefficient, PlainAdd{w});
 }
 
 double CachedProgram::product_async(const BlockStep& step, const WeightStore& weights) const noexcept {
@@ -302,7 +332,7 @@ void CachedProgram::propose(const double* w, bool support, BlockWorker& worker, 
   double* scores = worker.scores.reserve(terms);
   std::fill_n(scores, terms, infinite);
   double* gradient = worker.gradient.reserve(2 * n);
-  const auto load = [w](std::uint64_t row, std::uint64_t cell) { return (w + row)[cell]; };
+  const PlainLoad load{w};
   double mean = 0;
   double most = -infinite;
   for (std::size_t k = 0; k < n; ++k) {
@@ -370,9 +400,7 @@ void CachedProgram::add_features(std::size_t m, const double* coefficient, std::
     if (coefficient[k] != 0)
       for_each_part(s, at, k, [&](std::uint32_t j, double mass) { scratch[j] += coefficient[k] * mass; });
   for (std::size_t j = 0; j < scratch.size(); ++j)
-    if (scratch[j] != 0)
-      add_term(s, s.term[at.term + j], scratch[j],
-               [w](std::uint64_t row, std::uint64_t cell, double value) { (w + row)[cell] += value; });
+    if (scratch[j] != 0) add_term(s, s.term[at.term + j], scratch[j], PlainAdd{w});
 }
 
 std::uint64_t CachedProgram::bytes() const {

@@ -72,6 +72,8 @@ class CachedProgram {
     std::uint32_t index;
     std::uint32_t stride;  // what is left to multiply the numbers with
     InputKind kind;
+    // Dense, and the weights of a row lie in a row.
+    bool is_vector() const { return kind == InputKind::dense && stride == 1; }
   };
   struct Term {
     std::uint32_t plus, minus;  // weight rows, or no_row

@@ -220,8 +220,7 @@ class VertexBlocks final : public DualBlocks {
     const VertexCache::Block b = cache_.block(m);
     std::vector<double> products(b.count + 1U);
     for (std::uint32_t k = 0; k < b.count; ++k) {
-      gram_.products(m, b.vertex(k, problem_.data[m].variables()), b.vertices(), b.count, scratch,
-                     products.data());
+      cache_.products(m, k, gram_, scratch, products.data());
       row(k, products);
     }
   }

@@ -23,6 +23,13 @@ InputView plain_input(const Dataset& data, std::uint32_t input, std::size_t join
   return x.kind == InputKind::per_state ? data.input(x.index[joint]) : x;
 }
 
+// <e(row) − e(truth), e(other row) − e(other truth)>, where row −1 has no weights.
+int shared_rows(std::int32_t row, std::int32_t truth, std::int32_t other_row, std::int32_t other_truth) {
+  return static_cast<int>(truth >= 0 && truth == other_truth) -
+         static_cast<int>(truth >= 0 && truth == other_row) -
+         static_cast<int>(row >= 0 && row == other_truth) + static_cast<int>(row >= 0 && row == other_row);
+}
+
 }  // namespace
 
 FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
@@ -81,54 +88,9 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
   });
 }
 
-void FeatureGram::products(std::size_t m, const VertexView& added, const Vertices& known, std::size_t count,
-                           Scratch& scratch, double* out) const {
+void FeatureGram::products(std::size_t m, const CachedLabel* added, const CachedLabel* known,
+                           std::size_t count, Scratch& scratch, double* out) const {
   std::fill_n(out, count + 1, 0.0);
-  if (added.fractional.empty()) labelling_products(m, added.labels, known.labels, count, scratch, out);
-  if (known.fractional != nullptr || !added.fractional.empty())
-    vertex_products((*data_)[m], added, known, count, scratch, out);
-}
-
-void FeatureGram::vertex_products(const FactorGraph& graph, const VertexView& added, const Vertices& known,
-                                  std::size_t count, Scratch& scratch, double* out) const {
-  const Topology& top = graph.topology();
-  const bool all = !added.fractional.empty();
-  const auto wanted = [&](std::size_t k) { return all || !known(k, graph.variables()).fractional.empty(); };
-  std::size_t first = 0;
-  while (first < count && !wanted(first)) ++first;
-  if (first == count && !all) return;
-  double* block = scratch.zeros(data_->templates().storage());
-  // visit(place, coefficient of ψ(vertex) there): truth and vertex may cancel.
-  const auto for_each_difference = [&](const VertexView& vertex, auto&& visit) {
-    std::size_t next = 0;
-    for (std::uint32_t a = 0; a < top.cliques(); ++a) {
-      const Template& t = data_->templates()[top.template_of(a)];
-      const auto truth = static_cast<std::uint32_t>(joint_state(top, a, graph.labels()));
-      double at_truth = 1;
-      next = visit_masses(top, vertex, a, next, [&](std::uint32_t joint, double mass) {
-        if (joint == truth) {
-          at_truth -= mass;
-        } else {
-          for_each_weight(*data_, t, graph.input_of(a), joint, -mass, visit);
-        }
-      });
-      if (at_truth != 0) for_each_weight(*data_, t, graph.input_of(a), truth, at_truth, visit);
-    }
-  };
-  for_each_difference(added, [&](std::uint64_t at, double value) { block[at] += value; });
-  const auto product = [&](const VertexView& vertex) {
-    double sum = 0;
-    for_each_difference(vertex, [&](std::uint64_t at, double value) { sum += block[at] * value; });
-    return sum;
-  };
-  for (std::size_t k = first; k < count; ++k)
-    if (wanted(k)) out[k] = product(known(k, graph.variables()));
-  if (all) out[count] = product(added);
-  for_each_difference(added, [&](std::uint64_t at, double) { block[at] = 0; });
-}
-
-void FeatureGram::labelling_products(std::size_t m, const CachedLabel* added, const CachedLabel* known,
-                                     std::size_t count, Scratch& scratch, double* out) const {
   const FactorGraph g = (*data_)[m];
   for (const Group& group : shapes_[g.topology_index()].groups) {
     if (group.scattered) {
@@ -138,6 +100,59 @@ void FeatureGram::labelling_products(std::size_t m, const CachedLabel* added, co
                     out);
     }
   }
+}
+
+void FeatureGram::deviation_products(std::size_t m, std::span<const Deviation> deviations,
+                                     std::span<const std::uint32_t> parts, const double* masses,
+                                     Scratch& scratch, double* out) const {
+  constexpr std::uint32_t none = ~0U;
+  const FactorGraph g = (*data_)[m];
+  const Shape& shape = shapes_[g.topology_index()];
+  scratch.first_part.assign(shape.groups.size(), none);
+  scratch.next_part.resize(parts.size());
+  bool any_scattered = false;
+  for (std::uint32_t i = 0; i < parts.size(); ++i) {
+    const std::uint32_t group = shape.group_of[deviations[parts[i]].clique];
+    any_scattered = any_scattered || shape.groups[group].scattered;
+    scratch.next_part[i] = scratch.first_part[group];
+    scratch.first_part[group] = i;
+  }
+  for (std::size_t j = 0; j < deviations.size(); ++j) {
+    const Deviation& d = deviations[j];
+    const std::uint32_t number = shape.group_of[d.clique];
+    const Group& group = shape.groups[number];
+    out[j] = 0;
+    if (group.scattered) continue;
+    const double* gram = gram_.data() + gram_begin_[m] + group.gram_offset +
+                         std::size_t{shape.place_of[d.clique]} * group.cliques.size();
+    double sum = 0;
+    for (std::uint32_t i = scratch.first_part[number]; i != none; i = scratch.next_part[i]) {
+      const Deviation& e = deviations[parts[i]];
+      const int sign = shared_rows(e.row, e.truth_row, d.row, d.truth_row);
+      if (sign != 0) sum += (masses != nullptr ? masses[i] : 1.0) * sign * gram[shape.place_of[e.clique]];
+    }
+    out[j] = sum;
+  }
+  if (any_scattered) scatter_deviations(g, deviations, parts, masses, scratch, out);
+}
+
+void FeatureGram::scatter_deviations(const FactorGraph& graph, std::span<const Deviation> deviations,
+                                     std::span<const std::uint32_t> parts, const double* masses,
+                                     Scratch& scratch, double* out) const {
+  const Shape& shape = shapes_[graph.topology_index()];
+  const auto scattered = [&](const Deviation& d) { return shape.groups[shape.group_of[d.clique]].scattered; };
+  double* block = scratch.zeros(data_->templates().storage());
+  const auto for_each_part = [&](auto&& visit) {
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (scattered(deviations[parts[i]]))
+        for_each_weight(*data_, deviations[parts[i]], masses != nullptr ? masses[i] : 1.0, visit);
+  };
+  for_each_part([&](std::uint64_t at, double value) { block[at] += value; });
+  for (std::size_t j = 0; j < deviations.size(); ++j)
+    if (scattered(deviations[j]))
+      for_each_weight(*data_, deviations[j], 1.0,
+                      [&](std::uint64_t at, double value) { out[j] += block[at] * value; });
+  for_each_part([&](std::uint64_t at, double) { block[at] = 0; });
 }
 
 void FeatureGram::add_to_scores(std::size_t m, const Deviation& deviation, double coefficient,
@@ -234,11 +249,7 @@ void FeatureGram::gram_products(const FactorGraph& graph, const Group& group, co
       for (const std::uint32_t i : scratch.differing) {
         const std::int32_t added_row = row(i, added);
         const std::int32_t truth = row(i, graph.labels());
-        // <e(truth) − e(added), e(other truth) − e(other)>, where row −1 has no weights
-        const int sign = static_cast<int>(truth >= 0 && truth == other_truth) -
-                         static_cast<int>(truth >= 0 && truth == other_row) -
-                         static_cast<int>(added_row >= 0 && added_row == other_truth) +
-                         static_cast<int>(added_row >= 0 && added_row == other_row);
+        const int sign = shared_rows(added_row, truth, other_row, other_truth);
         if (sign != 0) sum += sign * gram[i * n + j];
       }
     }

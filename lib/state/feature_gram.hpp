@@ -4,8 +4,8 @@
 // ψ(a) = Σ_α φ_α(y*) − φ_α(a) is non-zero only where a differs from the truth. For templates with several
 // inputs, the products <x_α, x_β> of the example's cliques are computed once and kept (n² numbers for n
 // cliques); for templates with one input, for long examples and for per-state inputs the new labelling is
-// scattered into a scratch weight block instead. Fractional vertices, Σ_α Σ_y μ_α(y) ψ_α(y), are always
-// scattered.
+// scattered into a scratch weight block instead. Where vertices are fractional, Σ_α Σ_y μ_α(y) ψ_α(y), the
+// products go from deviation to deviation (model/deviation.hpp) in the same two ways.
 #pragma once
 
 #include <algorithm>
@@ -45,6 +45,8 @@ class FeatureGram {
     std::vector<std::uint32_t> differing;
     Buffer<double> block_out;  // products of a labelling that is being added
     DeviationIndex deviations;
+    std::vector<std::uint32_t> first_part, next_part;  // of each group: the parts of a vertex there, linked
+    Buffer<double> deviation_out;
   };
 
   FeatureGram(const Dataset& data, Arena& arena);
@@ -59,9 +61,14 @@ class FeatureGram {
               fractional != nullptr ? std::span<const Mass>(fractional[k]) : std::span<const Mass>()};
     }
   };
-  // out[k] = <ψ(added), ψ(known(k))> for `count` vertices, and out[count] = |ψ(added)|².
-  void products(std::size_t m, const VertexView& added, const Vertices& known, std::size_t count,
+  // out[k] = <ψ(added), ψ(known(k))> for `count` labellings in a row, and out[count] = |ψ(added)|².
+  void products(std::size_t m, const CachedLabel* added, const CachedLabel* known, std::size_t count,
                 Scratch& scratch, double* out) const;
+  // out[j] = <Σ_i masses[i]·deviations[parts[i]], deviations[j]> for all deviations of the example; masses
+  // are 1 where there are none.
+  void deviation_products(std::size_t m, std::span<const Deviation> deviations,
+                          std::span<const std::uint32_t> parts, const double* masses, Scratch& scratch,
+                          double* out) const;
 
   // Scores after w += coefficient·δ, where δ = φ_clique(joint) − φ_clique(truth) is a deviation: adds
   // coefficient·<δ, φ_α(y)> to every clique α of the example.
@@ -86,13 +93,11 @@ class FeatureGram {
     std::uint64_t gram_cells = 0;
   };
 
-  void labelling_products(std::size_t m, const CachedLabel* added, const CachedLabel* known,
-                          std::size_t count, Scratch& scratch, double* out) const;
-  // Of all templates at once; only of those known vertices that are fractional, if the added one is not.
-  void vertex_products(const FactorGraph& graph, const VertexView& added, const Vertices& known,
-                       std::size_t count, Scratch& scratch, double* out) const;
   void scatter_products(const FactorGraph& graph, const Group& group, const CachedLabel* added,
                         const CachedLabel* known, std::size_t count, Scratch& scratch, double* out) const;
+  void scatter_deviations(const FactorGraph& graph, std::span<const Deviation> deviations,
+                          std::span<const std::uint32_t> parts, const double* masses, Scratch& scratch,
+                          double* out) const;
   void gram_products(const FactorGraph& graph, const Group& group, const double* gram,
                      const CachedLabel* added, const CachedLabel* known, std::size_t count, Scratch& scratch,
                      double* out) const;

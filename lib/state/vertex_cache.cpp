@@ -99,12 +99,19 @@ void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex
   s.runs[k].begin = static_cast<std::uint32_t>(s.parts.size());
   for_each_deviation(*data_, g, vertex, [&](const Deviation& d, double mass) {
     std::uint32_t j = index.first[d.clique];
-    while (j != none && s.deviations[j].joint != d.joint) j = index.next[j];
+    while (j != none && !same_features(*data_, s.deviations[j], d)) j = index.next[j];
     if (j == none) {
       j = static_cast<std::uint32_t>(s.deviations.size());
       s.deviations.push_back(d);
       link(j);
     }
+    // Of one clique, joint states that share their features are one part.
+    for (std::size_t p = s.parts.size();
+         p-- > s.runs[k].begin && s.deviations[s.parts[p]].clique == d.clique;)
+      if (s.parts[p] == j) {
+        s.masses[p] += mass;
+        return;
+      }
     s.parts.push_back(j);
     if (with_masses) s.masses.push_back(mass);
   });
@@ -151,14 +158,6 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   std::transform(labels.begin(), labels.end(), place,
                  [](std::uint32_t y) { return static_cast<CachedLabel>(y); });
   if (!s.fractional.empty()) s.fractional[at].assign(fractional.begin(), fractional.end());
-  double* row = b.gram + std::size_t{at} * s.capacity;
-  // The new vertex already stands in the list, so its own square comes out at place `at`; the one number
-  // that products() writes behind the list is not needed.
-  const std::uint32_t known = s.count;
-  Buffer<double>& out = scratch.block_out;
-  out.reserve(known + 1U);
-  gram.products(m, b.vertex(at, s.variables), b.vertices(), known, scratch, out.data());
-  for (std::uint32_t k = 0; k < known; ++k) row[k] = b.gram[std::size_t{k} * s.capacity + at] = out[k];
   b.weight[at] = 0;
   b.loss[at] = 0;
   if (replaces) {
@@ -166,15 +165,38 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   } else {
     list_deviations(m, at, scratch.deviations);
   }
+  double* row = b.gram + std::size_t{at} * s.capacity;
+  const double* product = scratch.block_out.reserve(s.count + 1U);
+  products(m, at, gram, scratch, scratch.block_out.data());
+  for (std::uint32_t k = 0; k < s.count; ++k) row[k] = b.gram[std::size_t{k} * s.capacity + at] = product[k];
   return at;
 }
 
-bool VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
+void VertexCache::products(std::size_t m, std::uint32_t k, const FeatureGram& gram,
+                           FeatureGram::Scratch& scratch, double* out) const {
+  const Block b = block(m);
+  if (b.fractional == nullptr) {
+    // The vertex stands in the list, so that its square comes out there and again behind it.
+    gram.products(m, b.labels + std::size_t{k} * blocks_[m].variables, b.labels, b.count, scratch, out);
+    return;
+  }
+  double* with = scratch.deviation_out.reserve(b.deviations.size());
+  const std::span<const std::uint32_t> parts(b.parts + b.runs[k].begin, b.parts + b.runs[k].end);
+  gram.deviation_products(m, b.deviations, parts, b.masses != nullptr ? b.masses + b.runs[k].begin : nullptr,
+                          scratch, with);
+  for (std::uint32_t other = 0; other < b.count; ++other) {
+    double sum = 0;
+    b.for_each_part(other, [&](std::uint32_t j, double mass) { sum += mass * with[j]; });
+    out[other] = sum;
+  }
+}
+
+void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   Storage& s = blocks_[m];
   const Block b = block(m);
   std::uint32_t unused = 0;
   for (std::uint32_t k = 1; k < s.count; ++k) unused += b.weight[k] == 0 ? 1 : 0;
-  if (unused <= keep) return false;
+  if (unused <= keep) return;
   const std::uint32_t surplus = unused - keep;
   // Keep order; the oldest unused go.
   std::uint32_t dropped = 0;
@@ -198,14 +220,36 @@ bool VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
       b.gram[i * s.capacity + j] = b.gram[std::size_t{kept[i]} * s.capacity + kept[j]];
   }
   s.count = to;
-  return true;
+  // Lists as list_deviations() would make them: deviations in the order of their first use.
+  std::vector<std::uint32_t> number(s.deviations.size(), absent);
+  std::vector<Deviation> used;
+  used.reserve(s.deviations.size());
+  std::uint32_t end = 0;
+  bool fractional = false;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Run run = s.runs[kept[i]];
+    s.runs[i].begin = end;
+    for (std::uint32_t p = run.begin; p < run.end; ++p, ++end) {
+      const std::uint32_t j = s.parts[p];
+      if (number[j] == absent) {
+        number[j] = static_cast<std::uint32_t>(used.size());
+        used.push_back(s.deviations[j]);
+      }
+      s.parts[end] = number[j];
+      if (!s.masses.empty()) s.masses[end] = s.masses[p];
+    }
+    s.runs[i].end = end;
+    fractional = fractional || (!s.fractional.empty() && !s.fractional[i].empty());
+  }
+  s.deviations.assign(used.begin(), used.end());
+  s.parts.resize(end);
+  s.masses.resize(fractional ? end : 0);
 }
 
 void VertexCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
-  DeviationIndex index;
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
-    if (drop_unused(m, keep_unused)) list_deviations(m, index);
+    if (s.count + visits > s.capacity) drop_unused(m, keep_unused);
     // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
     const std::size_t cliques = (*data_)[m].cliques();
     const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));

@@ -67,8 +67,11 @@ class VertexCache {
   // full; `absent` where that is impossible until make_room() has run.
   std::uint32_t add(std::size_t m, std::span<const std::uint32_t> labels, std::span<const Mass> fractional,
                     const FeatureGram& gram, FeatureGram::Scratch& scratch);
-  // Room for `visits` more vertices in every block, after dropping all but the youngest `keep_unused` of
-  // those without weight.
+  // out[j] = <ψ(vertex k), ψ(vertex j)> for all vertices of the block; there is room for one number more.
+  void products(std::size_t m, std::uint32_t k, const FeatureGram& gram, FeatureGram::Scratch& scratch,
+                double* out) const;
+  // Room for `visits` more vertices in every block; where there is none, all but the youngest `keep_unused`
+  // of those without weight are dropped first.
   void make_room(std::uint32_t visits, std::uint32_t keep_unused);
 
   std::uint64_t bytes() const;
@@ -92,7 +95,7 @@ class VertexCache {
     std::uint32_t variables = 0;
   };
   static void grow(Storage& s, std::uint32_t capacity);
-  bool drop_unused(std::size_t m, std::uint32_t keep);
+  void drop_unused(std::size_t m, std::uint32_t keep);
   // Lists the deviations of vertex k.
   void list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index);
   // The same for all vertices, from the start. Lists are always as this leaves them: their order decides

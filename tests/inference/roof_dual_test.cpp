@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "inference/dense_flow.hpp"
 #include "inference/max_flow.hpp"
 #include "inference/messages.hpp"
 #include "inference/relaxations.hpp"
@@ -56,6 +57,29 @@ TEST(MaximumFlow, EqualsTheLeastCut) {
     std::vector<std::uint32_t> work(flow_work_per_node * n);
     push_maximum_flow({n, first.data(), head.data(), reverse.data(), residual.data(), excess.data()}, 1e-15,
                       work.data());
+    // The same network as bits and a matrix.
+    std::vector<double> matrix(n * n), rest = before;
+    std::vector<std::uint64_t> leaving(n, 0), entering(n, 0);
+    for (std::size_t u = 0; u < n; ++u) {
+      for (std::size_t v = 0; v < n; ++v) {
+        matrix[u * n + v] = capacity[u][v];
+        if (!(capacity[u][v] > 1e-15)) continue;
+        leaving[u] |= std::uint64_t{1} << v;
+        entering[v] |= std::uint64_t{1} << u;
+      }
+    }
+    push_maximum_flow(DenseFlow{n, matrix.data(), rest.data(), leaving.data(), entering.data()}, 1e-15);
+    double dense_sent = 0;
+    for (std::size_t u = 0; u < n; ++u) {
+      double out = 0;
+      for (std::size_t v = 0; v < n; ++v) {
+        ASSERT_GE(matrix[u * n + v], 0);
+        out += capacity[u][v] - matrix[u * n + v];
+      }
+      ASSERT_NEAR(out, before[u] - rest[u], 1e-12);
+      dense_sent += std::max(0.0, before[u] - rest[u]);
+    }
+    ASSERT_NEAR(dense_sent, least, 1e-12) << repeat;
     double sent = 0, taken = 0;
     for (std::size_t u = 0; u < n; ++u) {
       double out = 0;
@@ -81,6 +105,35 @@ TEST(RoofDual, IsARelaxationWhoseVertexAttainsTheBound) {
       ASSERT_GE(answer.bound, scored.best() - 1e-12) << repeat;
       ASSERT_FALSE(::testing::Test::HasFailure()) << repeat;
     }
+  }
+}
+
+// Two factors over the same variables make the network one that is no matrix, as many variables do.
+TEST(RoofDual, DenseAndOtherNetworksGiveTheSameRelaxation) {
+  for (std::uint64_t repeat = 0; repeat < 60; ++repeat) {
+    Random random(311, repeat);
+    const auto n = static_cast<std::uint32_t>(2 + random.below(repeat % 2 == 0 ? 13 : 31));
+    Pairs pairs, doubled;
+    for (std::uint32_t a = 0; a < n; ++a)
+      for (std::uint32_t b = a + 1; b < n; ++b) pairs.emplace_back(a, b);
+    for (const auto& pair : pairs) doubled.insert(doubled.end(), 2, pair);
+    Scored one = binary_graph(n, pairs);
+    Scored two = binary_graph(n, doubled);
+    for (std::uint32_t i = 0; i < n; ++i)
+      for (int y = 0; y < 2; ++y) one.potentials.node(i)[y] = two.potentials.node(i)[y] = random.normal();
+    for (std::size_t c = 0; c < pairs.size(); ++c)
+      for (const std::size_t cell : {std::size_t{0}, std::size_t{1}, padded(2), padded(2) + 1}) {
+        const double score = random.normal() / n;
+        one.potentials.table(c)[cell] = score;
+        two.potentials.table(2 * c)[cell] = two.potentials.table(2 * c + 1)[cell] = score / 2;
+      }
+    const auto oracle = make_roof_dual_oracle(one.data);
+    const auto general = make_roof_dual_oracle(two.data);
+    const Answer dense = expect_relaxed(one, *oracle, 1e-12);
+    const Answer other = expect_relaxed(two, *general, 1e-12);
+    ASSERT_NEAR(dense.bound, other.bound, 1e-11) << repeat;
+    ASSERT_EQ(dense.persistent, other.persistent) << repeat;
+    ASSERT_FALSE(::testing::Test::HasFailure()) << repeat;
   }
 }
 

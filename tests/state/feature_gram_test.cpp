@@ -33,7 +33,7 @@ void check_products(const Dataset& data, std::uint64_t seed) {
       psi.push_back(feature_difference(data, g, y));
     }
     std::vector<double> out(count + 2, -77.0);
-    gram.products(m, {known.data() + count * g.variables(), {}}, {known.data()}, count, scratch, out.data());
+    gram.products(m, known.data() + count * g.variables(), known.data(), count, scratch, out.data());
     EXPECT_EQ(out[count + 1], -77.0) << "written beyond the end";
     double scale = 1;
     for (const double x : psi[count]) scale += x * x;
@@ -114,17 +114,33 @@ TEST(FeatureGram, AgreesWithDenseFeaturesOnFractionalVertices) {
         for (std::size_t d = 0; d < from_z.size(); ++d)
           psi.back()[d] = 0.25 * psi.back()[d] + 0.75 * from_z[d];
       }
+      // One list of deviations, a run of it for each vertex.
+      std::vector<Deviation> deviations;
+      std::vector<double> masses;
+      std::vector<std::uint32_t> numbers, ends{0};
+      const FeatureGram::Vertices all{labels.data(), fractional.data()};
+      for (std::size_t k = 0; k < count; ++k) {
+        for_each_deviation(data, g, all(k, g.variables()), [&](const Deviation& d, double mass) {
+          numbers.push_back(static_cast<std::uint32_t>(deviations.size()));
+          deviations.push_back(d);
+          masses.push_back(mass);
+        });
+        ends.push_back(static_cast<std::uint32_t>(numbers.size()));
+      }
       for (std::size_t added = 0; added < count; ++added) {
-        const FeatureGram::Vertices all{labels.data(), fractional.data()};
-        std::vector<double> out(count + 1);
-        gram.products(m, all(added, g.variables()), all, count, scratch, out.data());
-        for (std::size_t k = 0; k <= count; ++k) {
+        std::vector<double> out(deviations.size());
+        const std::uint32_t begin = ends[added];
+        gram.deviation_products(m, deviations, std::span(numbers).subspan(begin, ends[added + 1] - begin),
+                                masses.data() + begin, scratch, out.data());
+        for (std::size_t k = 0; k < count; ++k) {
+          double product = 0;
+          for (std::uint32_t j = ends[k]; j < ends[k + 1]; ++j) product += masses[j] * out[j];
           double wanted = 0, scale = 1;
           for (std::size_t d = 0; d < psi[added].size(); ++d) {
-            wanted += psi[added][d] * psi[k < count ? k : added][d];
+            wanted += psi[added][d] * psi[k][d];
             scale += psi[added][d] * psi[added][d];
           }
-          EXPECT_NEAR(out[k], wanted, 1e-12 * scale)
+          EXPECT_NEAR(product, wanted, 1e-12 * scale)
               << "example " << m << ", vertices " << added << ", " << k;
         }
       }
@@ -151,8 +167,8 @@ TEST(FeatureGram, KeepsSmallDifferencesOfLargeProducts) {
         const std::vector<CachedLabel> added(a.begin(), a.end());
         double ab[2];
         double bb[2];
-        gram.products(m, {added.data(), {}}, {known.data()}, 1, scratch, ab);
-        gram.products(m, {known.data(), {}}, {known.data()}, 1, scratch, bb);
+        gram.products(m, added.data(), known.data(), 1, scratch, ab);
+        gram.products(m, known.data(), known.data(), 1, scratch, bb);
         const auto pa = feature_difference(data, g, a);
         const auto pb = feature_difference(data, g, b);
         double wanted = 0;

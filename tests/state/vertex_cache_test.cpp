@@ -208,7 +208,7 @@ TEST(VertexCache, KeepsFractionalVertices) {
   EXPECT_EQ(mass_off_truth, (y[0] != 0 ? 0.25 : 0) + (y[0] != 1 ? 0.75 : 0));
   b.weight[0] = 0.5;
   b.weight[quarter] = 0.5;
-  of.cache.make_room(1, 0);
+  of.cache.make_room(of.cache.capacity(0), 0);  // no room: what is unused goes first
   EXPECT_EQ(of.cache.find(0, y, halves), VertexCache::absent);
   ASSERT_EQ(of.cache.find(0, y, quarters), half) << "the younger one moves up";
   ByteWriter out;
@@ -223,7 +223,7 @@ TEST(VertexCache, KeepsFractionalVertices) {
   for (const std::vector<Mass>& wrong :
        {std::vector<Mass>{{0, 0, 0.5}}, {{0, 7, 1.0}}, {{1, 0, 1.0}, {0, 0, 1.0}}, {{99, 0, 1.0}}}) {
     CacheOf spoilt(data);
-    spoilt.cache.make_room(1, 0);
+    spoilt.cache.make_room(spoilt.cache.capacity(0), 0);
     spoilt.cache.add(0, y, halves, spoilt.gram, spoilt.scratch);
     const_cast<std::vector<Mass>&>(spoilt.cache.block(0).fractional[1]) = wrong;
     ByteWriter bytes;
