@@ -43,6 +43,12 @@ struct Kernels {
   // out[d·stride + b] += x[d]·row[b], b < width ≤ stride: the transpose of add_dense_rows. Written exactly.
   void (*add_outer)(const float* x, std::size_t n, const double* row, std::size_t width, std::size_t stride,
                     double* out);
+  // out[index[n]·stride + b] += row[b], b < width: the transpose of add_unit_rows; indices differ.
+  void (*add_to_unit_rows)(const double* row, std::size_t width, std::size_t stride,
+                           const std::uint32_t* index, std::size_t n, double* out);
+  // out[index[n]·stride + b] += value[n]·row[b]: the transpose of add_sparse_rows.
+  void (*add_to_sparse_rows)(const double* row, std::size_t width, std::size_t stride,
+                             const std::uint32_t* index, const float* value, std::size_t n, double* out);
 
   // out[b] = max_a value[a] + table[a·stride + b], b < width. A NaN is skipped.
   void (*max_plus)(const double* value, std::size_t rows, const double* table, std::size_t stride,
@@ -70,6 +76,11 @@ struct Kernels {
   // exactly. Paddings of `right` must be 0 and those of `table` finite.
   void (*pair_product)(const double* left, std::size_t rows, const double* table, std::size_t stride,
                        std::size_t width, const double* right, double* out, double* row_sum);
+  // out[a·width + b] = table[a·stride + b]·Σ_n left[n·step + a]·right[n·step + b], b < width, n < count;
+  // `out` is written exactly. Rows of `right` are read up to padded(width) where stride ≥ padded(width).
+  void (*outer_sums)(const double* left, const double* right, std::size_t step, std::size_t count,
+                     std::size_t rows, const double* table, std::size_t stride, std::size_t width,
+                     double* out);
   // out[b] = log Σ_a exp(value[a] + table[a·stride + b]), b < width, safe at any magnitude; −inf where every
   // term is −inf.
   void (*log_sum_exp)(const double* value, std::size_t rows, const double* table, std::size_t stride,

@@ -53,6 +53,49 @@ void add_outer(const float* x, size_t n, const double* row, size_t width, size_t
     if (x[d] != 0.0F) add_scaled_of(row, width, static_cast<double>(x[d]), out + d * stride);
 }
 
+// A row to many rows: the row stays in registers.
+template <bool Unit>
+struct ScatterBlock {
+  const double* row;
+  size_t stride;
+  const std::uint32_t* index;
+  const float* value;
+  size_t n;
+  double* out;
+
+  template <size_t V>
+  void run(size_t column, Tail tail) const {
+    Vector from[V];
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) from[v] = load_of<V>(row + column, v, tail);
+    for (size_t i = 0; i < n; ++i) {
+      double* to = out + index[i] * stride + column;
+      if constexpr (Unit) {
+        MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
+            store_of<V>(to, v, add(load_of<V>(to, v, tail), from[v]), tail);
+      } else {
+        const Vector by = splat(static_cast<double>(value[i]));
+        MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
+            store_of<V>(to, v, multiply_add(by, from[v], load_of<V>(to, v, tail)), tail);
+      }
+    }
+  }
+};
+template <bool Unit>
+inline void scatter(const ScatterBlock<Unit>& block, size_t width) {
+  for (size_t b = for_columns(block.stride, width, block); b < width; ++b)
+    for (size_t i = 0; i < block.n; ++i)
+      block.out[block.index[i] * block.stride + b] +=
+          Unit ? block.row[b] : static_cast<double>(block.value[i]) * block.row[b];
+}
+void add_to_unit_rows(const double* row, size_t width, size_t stride, const std::uint32_t* index, size_t n,
+                      double* out) {
+  scatter(ScatterBlock<true>{row, stride, index, nullptr, n, out}, width);
+}
+void add_to_sparse_rows(const double* row, size_t width, size_t stride, const std::uint32_t* index,
+                        const float* value, size_t n, double* out) {
+  scatter(ScatterBlock<false>{row, stride, index, value, n, out}, width);
+}
+
 // The last lanes go through the same vector code as the others, so that a number's exponential does not
 // depend on its place.
 void exp_shifted(const double* in, size_t n, double shift, double* out) {
@@ -153,6 +196,8 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     dot_dd,
     add_scaled,
     add_outer,
+    add_to_unit_rows,
+    add_to_sparse_rows,
     max_plus,
     max_plus_node,
     max_plus_transposed,
@@ -160,6 +205,7 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     sum_product,
     sum_product_transposed,
     pair_product,
+    outer_sums,
     log_sum_exp,
     exp_shifted,
     max_value,

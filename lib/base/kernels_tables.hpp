@@ -338,6 +338,66 @@ void pair_product(const double* left, size_t rows, const double* table, size_t s
   }
 }
 
+// Two rows of sums in registers over all n; stored as PairBlock does.
+struct OuterBlock {
+  const double* left;
+  const double* right;
+  size_t step, count;
+  const double* table;
+  size_t stride;
+  double* out;
+  size_t width, rows;
+
+  template <size_t V>
+  void run(size_t column, Tail tail) const {
+    size_t a = 0;
+    for (; a + 2 <= rows; a += 2) lines<2, V>(a, column, tail);
+    if (a < rows) lines<1, V>(a, column, tail);
+  }
+  template <size_t U, size_t V>
+  void lines(size_t a, size_t column, Tail tail) const {
+    Vector sum[U][V];
+    MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) sum[u][v] = splat(0.0);
+    }
+    for (size_t n = 0; n < count; ++n) {
+      Vector by[U];
+      MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) by[u] = splat(left[n * step + a + u]);
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+        const Vector cell = load_of<V>(right + n * step + column, v, tail);
+        MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) sum[u][v] = multiply_add(by[u], cell, sum[u][v]);
+      }
+    }
+    MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
+          store_of<V>(out + (a + u) * width + column, v,
+                      multiply(load_of<V>(table + (a + u) * stride + column, v, tail), sum[u][v]), tail);
+    }
+  }
+};
+
+void outer_sums(const double* left, const double* right, size_t step, size_t count, size_t rows,
+                const double* table, size_t stride, size_t width, double* out) {
+  const size_t places = padded(width);
+  size_t a = 0;
+  if (stride >= places) {
+    const size_t exact = (places - width + width - 1) / width;
+    const size_t whole_rows = rows > exact ? rows - exact : 0;
+    // Where there are several blocks of columns, a row's last one would overwrite the next row's first.
+    const size_t together = places <= 8 * lanes ? whole_rows : 1;
+    for (; a < whole_rows; a += together)
+      for_columns(stride, width,
+                  OuterBlock{left + a, right, step, count, table + a * stride, stride, out + a * width, width,
+                             together});
+  }
+  for (; a < rows; ++a)
+    for (size_t b = 0; b < width; ++b) {
+      double sum = 0;
+      for (size_t n = 0; n < count; ++n) sum += left[n * step + a] * right[n * step + b];
+      out[a * width + b] = table[a * stride + b] * sum;
+    }
+}
+
 struct LogSumBlock {
   const double* value;
   size_t rows;

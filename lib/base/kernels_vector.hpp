@@ -64,9 +64,9 @@ inline Vector logarithm(Vector a) { return Sleef_logd8_u10avx512f(a); }
 inline Vector from_floats(const float* p) { return _mm512_maskz_cvtps_pd(whole, _mm256_loadu_ps(p)); }
 inline Vector splat(float x) { return _mm512_maskz_cvtps_pd(whole, _mm256_set1_ps(x)); }
 inline double lane_sum(Vector v) {
-  double x[lanes];
-  _mm512_storeu_pd(x, v);
-  return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+  const __m256d half = _mm256_add_pd(_mm512_castpd512_pd256(v), _mm512_maskz_extractf64x4_pd(whole, v, 1));
+  const __m128d pair = _mm_add_pd(_mm256_castpd256_pd128(half), _mm256_extractf128_pd(half, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(pair, _mm_unpackhi_pd(pair, pair)));
 }
 
 #elif defined(__AVX2__) && defined(__FMA__)

@@ -52,16 +52,12 @@ class ExactOracle final : public Oracle {
 
   double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                    std::span<double> marginals) const override {
-    const Topology& top = graph.topology();
-    const auto& plan = plans_[graph.topology_index()];
-    const auto* tree = std::get_if<TreePlan>(&plan);
-    if (tree == nullptr)
-      return junction_sum_product(top, *std::get_if<JunctionPlan>(&plan), potentials, scratch, marginals);
-    double log_partition = 0;
-    if (top.structure != Structure::forest &&
-        forward_backward(top, *tree, potentials, scratch, marginals, log_partition))
-      return log_partition;
-    return tree_sum_product(top, *tree, potentials, scratch, marginals);
+    return sum_product(graph, potentials, scratch, marginals, nullptr);
+  }
+  double summed_marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                          std::span<double> marginals, bool& summed) const override {
+    summed = false;
+    return sum_product(graph, potentials, scratch, marginals, &summed);
   }
 
   std::vector<ScoredLabelling> k_best(const FactorGraph& graph, const Potentials& potentials,
@@ -74,6 +70,20 @@ class ExactOracle final : public Oracle {
   }
 
  private:
+  double sum_product(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                     std::span<double> marginals, bool* summed) const {
+    const Topology& top = graph.topology();
+    const auto& plan = plans_[graph.topology_index()];
+    const auto* tree = std::get_if<TreePlan>(&plan);
+    if (tree == nullptr)
+      return junction_sum_product(top, *std::get_if<JunctionPlan>(&plan), potentials, scratch, marginals);
+    double log_partition = 0;
+    if (top.structure != Structure::forest &&
+        forward_backward(top, *tree, potentials, scratch, marginals, log_partition, summed))
+      return log_partition;
+    return tree_sum_product(top, *tree, potentials, scratch, marginals);
+  }
+
   std::vector<std::variant<TreePlan, JunctionPlan>> plans_;
 };
 

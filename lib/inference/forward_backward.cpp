@@ -3,7 +3,12 @@
 //   E_t(a, b) = exp(table − max table), once per distinct table     e_t(b) = exp(node − max node)
 //   m_t(b)    = Σ_a α_{t−1}(a)·E_t(a, b)                            α_t = m_t·e_t / c_t, Σ α_t = 1
 //   log Z     = Σ_t log c_t + all shifts
-//   back:       r_t(b) = P_t(b) / m_t(b),  P(a, b) = α_{t−1}(a)·E_t(a, b)·r_t(b),  P_{t−1}(a) = Σ_b P(a, b)
+//   back:       r_t(b) = e_t(b)·β_t(b)/c_t, which is P_t(b)/m_t(b);  β_{t−1}(a) = Σ_b E_t(a, b)·r_t(b), 1 at
+//   the
+//               end;  P(a, b) = α_{t−1}(a)·E_t(a, b)·r_t(b),  P_{t−1}(a) = α_{t−1}(a)·β_{t−1}(a)
+//
+// Where all tables are one, β runs over its transpose and the sum of the pairs' marginals is the table times
+// the sum of outer products, E(a, b)·Σ_t α_{t−1}(a)·r_t(b): no K² numbers are written per position.
 //
 // Safe as long as nothing underflows. If all numbers e, E and α that are not exactly 0 are at least 1e-100,
 // no product of three of them underflows, so that by induction a 0 is a forbidden state and every other
@@ -25,6 +30,12 @@ constexpr double spread_allowed = 230;  // exp(−230) is 1e-100
 constexpr double least_allowed = 1e-100;
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
+// Rows of exponentials begin on cache lines.
+constexpr std::size_t lined(std::size_t n) {
+  constexpr std::size_t line = cache_line / sizeof(double);
+  return (n + line - 1) / line * line;
+}
+
 struct Exponentials {
   double shift = 0;
   bool narrow = false;  // every number is 0 by −inf or at least 1e-100
@@ -38,8 +49,11 @@ Exponentials exponentiate(const double* table, std::size_t rows, std::size_t col
   if (!(shift > minus_infinity)) return {};  // all forbidden: left to the log domain
   for (std::size_t a = 0; a < rows; ++a)
     if (shift - k.least_finite(table + a * stride, columns) > spread_allowed) return {};
-  k.exp_shifted(table, rows * stride, shift, out);
-  for (std::size_t a = 0; a < rows; ++a) std::fill(out + a * stride + columns, out + (a + 1) * stride, 0.0);
+  for (std::size_t a = 0; a < rows; ++a) {
+    double* row = out + a * lined(columns);
+    k.exp_shifted(table + a * stride, columns, shift, row);
+    std::fill(row + columns, row + lined(columns), 0.0);
+  }
   return {shift, true};
 }
 
@@ -62,7 +76,7 @@ class ExponentialTables {
                                                                       : static_cast<std::uint32_t>(tables++);
       }
     }
-    cells_ = plan.row * plan.row;
+    cells_ = plan.row * lined(plan.row);
     own_.reserve(tables * cells_);
     shifts_ = scratch.reals[4].reserve(plan.steps.size());
     OrientedTables oriented(top, potentials, scratch.reals[3]);
@@ -79,8 +93,14 @@ class ExponentialTables {
         auto& kept = scratch.exponentials;
         const TableKey key = potentials.key(step.factor);
         if (!(kept.key == key) || kept.reversed != step.reversed) {
-          kept.cells.reserve(rows * padded(columns));
+          kept.cells.reserve(rows * lined(columns));
           e = exponentiate(oriented(step), rows, columns, kept.cells.data());
+          double* transposed = kept.transposed.reserve(columns * lined(rows));
+          std::fill_n(transposed, columns * lined(rows), 0.0);
+          if (e.narrow)
+            for (std::size_t a = 0; a < rows; ++a)
+              for (std::size_t b = 0; b < columns; ++b)
+                transposed[b * lined(rows) + a] = kept.cells[a * lined(columns) + b];
           kept.key = key;
           kept.reversed = step.reversed;
           kept.narrow = e.narrow;
@@ -103,6 +123,10 @@ class ExponentialTables {
     return slot_[s] == kept_slot ? kept_.data() : own_.data() + slot_[s] * cells_;
   }
   double shift(std::size_t s) const { return shifts_[s]; }
+  // Whether every step has the kept table.
+  bool all_kept(std::size_t steps) const {
+    return std::all_of(slot_, slot_ + steps, [](std::uint32_t slot) { return slot == kept_slot; });
+  }
 
  private:
   static constexpr std::uint32_t kept_slot = ~std::uint32_t{0};
@@ -142,9 +166,10 @@ bool independent(const Topology& top, const Potentials& potentials, std::span<do
 }  // namespace
 
 bool forward_backward(const Topology& top, const TreePlan& plan, const Potentials& potentials,
-                      Scratch& scratch, std::span<double> marginals, double& log_partition) {
+                      Scratch& scratch, std::span<double> marginals, double& log_partition, bool* summed) {
   const Kernels& k = kernels();
-  const std::size_t row = plan.row;
+  if (summed != nullptr) *summed = false;
+  const std::size_t row = lined(plan.row);
   const std::size_t length = plan.steps.size();
   log_partition = 0;
   if (top.factors() == 0)
@@ -152,53 +177,72 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
   const ExponentialTables tables(top, plan, potentials, scratch);
   if (!tables.narrow()) return false;
   double* alphas = scratch.reals[0].reserve((length + 2) * row);
-  double* sums = scratch.reals[1].reserve((length + 1) * row);
-  double* line = alphas + length * row;
+  double* lines = scratch.reals[1].reserve(length * row);  // e_t / c_t, later r_t
+  double* beta = alphas + length * row;
 
   for (std::size_t t = 0; t < length; ++t) {
     const std::size_t n = top.states[plan.steps[t].variable];
     double* alpha = alphas + t * row;
+    double* line = lines + t * row;
     double shift = 0;
+    if (!exponentiate_node(potentials.node(plan.steps[t].variable), n, line, shift)) return false;
     if (t == 0) {
-      if (!exponentiate_node(potentials.node(plan.steps[t].variable), n, alpha, shift)) return false;
+      std::copy_n(line, padded(n), alpha);
     } else {
-      if (!exponentiate_node(potentials.node(plan.steps[t].variable), n, line, shift)) return false;
-      double* sum = sums + t * row;
-      k.sum_product(alpha - row, top.states[plan.steps[t - 1].variable], tables[t - 1], padded(n), n, sum);
-      for (std::size_t b = 0; b < padded(n); ++b) alpha[b] = sum[b] * line[b];
+      k.sum_product(alpha - row, top.states[plan.steps[t - 1].variable], tables[t - 1], lined(n), n, alpha);
+      for (std::size_t b = 0; b < padded(n); ++b) alpha[b] *= line[b];
       log_partition += tables.shift(t - 1);
     }
     const auto [c, least] = k.sum_and_least(alpha, n);
     if (!(c > 0) || least < least_allowed * c) return false;
     k.scale(alpha, padded(n), 1.0 / c);
+    k.scale(line, padded(n), 1.0 / c);
     log_partition += shift + std::log(c);
   }
 
-  // P of the position at hand lives in the marginals; `line`
-  // holds r, and is followed by room for P of the next position.
-  double* below = line + row;
   const TreeStep& last = plan.steps[length - 1];
   std::copy_n(alphas + (length - 1) * row, top.states[last.variable],
               marginals.data() + top.clique_offset[last.variable]);
+  const bool sum_up =
+      summed != nullptr && tables.all_kept(length - 1) &&
+      !std::any_of(plan.steps.begin(), plan.steps.end(), [](const TreeStep& s) { return s.reversed; });
+  if (summed != nullptr) *summed = sum_up;
+  if (sum_up) {
+    const std::size_t n = top.states[last.variable];
+    for (std::size_t t = length - 1; t > 0; --t) {
+      const double* alpha = alphas + (t - 1) * row;
+      k.sum_product(lines + t * row, n, scratch.exponentials.transposed.data(), lined(n), n, beta);
+      double* line = lines + (t - 1) * row;
+      for (std::size_t a = 0; a < padded(n); ++a) line[a] *= beta[a];
+      double* here = marginals.data() + top.clique_offset[plan.steps[t - 1].variable];
+      for (std::size_t a = 0; a < n; ++a) here[a] = alpha[a] * beta[a];
+    }
+    k.outer_sums(alphas, lines + row, row, length - 1, n, tables[0], lined(n), n,
+                 marginals.data() + top.clique_offset[top.variables()]);
+    return true;
+  }
+  // `beta` is followed by room for a line of P.
+  double* below = beta + row;
   for (std::size_t t = length; t-- > 1;) {
     const TreeStep& step = plan.steps[t - 1];
     const std::size_t rows = top.states[step.variable];
     const std::size_t columns = top.states[step.parent];
-    const double* here = marginals.data() + top.clique_offset[step.parent];
-    const double* sum = sums + t * row;
-    for (std::size_t b = 0; b < columns; ++b) line[b] = sum[b] > 0 ? here[b] / sum[b] : 0.0;
-    std::fill(line + columns, line + padded(columns), 0.0);
+    const double* alpha = alphas + (t - 1) * row;
+    const double* line = lines + t * row;
     double* out = marginals.data() + top.clique_offset[top.variables() + step.factor];
     double* child = marginals.data() + top.clique_offset[step.variable];
     if (!step.reversed) {
-      k.pair_product(alphas + (t - 1) * row, rows, tables[t - 1], padded(columns), columns, line, out, child);
-      continue;
+      k.pair_product(alpha, rows, tables[t - 1], lined(columns), columns, line, out, child);
+    } else {
+      for (std::size_t a = 0; a < rows; ++a) {
+        k.pair_product(alpha + a, 1, tables[t - 1] + a * lined(columns), lined(columns), columns, line, below,
+                       child + a);
+        for (std::size_t b = 0; b < columns; ++b) out[b * rows + a] = below[b];
+      }
     }
-    for (std::size_t a = 0; a < rows; ++a) {
-      k.pair_product(alphas + (t - 1) * row + a, 1, tables[t - 1] + a * padded(columns), padded(columns),
-                     columns, line, below, child + a);
-      for (std::size_t b = 0; b < columns; ++b) out[b * rows + a] = below[b];
-    }
+    // r of the position below: e·β/c, with β = P/α.
+    double* next = lines + (t - 1) * row;
+    for (std::size_t a = 0; a < rows; ++a) next[a] *= alpha[a] > 0 ? child[a] / alpha[a] : 0.0;
   }
   return true;
 }

@@ -38,6 +38,12 @@ Answer Oracle::solve_large(const FactorGraph& graph, const Potentials& potential
   return solve(graph, potentials, workers.front(), labels);
 }
 
+double Oracle::summed_marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                                std::span<double> marginals, bool& summed) const {
+  summed = false;
+  return this->marginals(graph, potentials, scratch, marginals);
+}
+
 std::vector<ScoredLabelling> Oracle::k_best(const FactorGraph& /*graph*/, const Potentials& /*potentials*/,
                                             Scratch& /*scratch*/, std::size_t /*k*/) const {
   throw UsageError("the oracle '" + std::string(name()) + "' does not list the k best labellings");

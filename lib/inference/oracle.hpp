@@ -30,7 +30,7 @@ struct Scratch {
   // The exponentials of a shared table, kept for the examples
   // that follow with the same table (see forward_backward.hpp).
   struct {
-    Buffer<double> cells;
+    Buffer<double> cells, transposed;
     TableKey key;
     bool reversed = false, narrow = false;
     double shift = 0;
@@ -88,6 +88,10 @@ class Oracle {
   // fastest) and returns log Σ_y exp(score(y)).
   virtual double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                            std::span<double> marginals) const = 0;
+  // The same for sums over a graph's factors: where all of them share one table, an oracle may write the sum
+  // of their marginals in place of the first factor's and nothing for the others, and says so by `summed`.
+  virtual double summed_marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                                  std::span<double> marginals, bool& summed) const;
   // The k best labellings, best first; fewer where there
   // are fewer. Throws UsageError where the oracle cannot.
   virtual std::vector<ScoredLabelling> k_best(const FactorGraph& graph, const Potentials& potentials,

@@ -27,10 +27,11 @@ class ChainOracle final : public Oracle {
   }
   double marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                    std::span<double> marginals) const override {
-    double log_partition = 0;
-    if (forward_backward(graph.topology(), plan(graph), potentials, scratch, marginals, log_partition))
-      return log_partition;
-    return tree_sum_product(graph.topology(), plan(graph), potentials, scratch, marginals);
+    return sum_product(graph, potentials, scratch, marginals, nullptr);
+  }
+  double summed_marginals(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                          std::span<double> marginals, bool& summed) const override {
+    return sum_product(graph, potentials, scratch, marginals, &summed);
   }
   std::vector<ScoredLabelling> k_best(const FactorGraph& graph, const Potentials& potentials,
                                       Scratch& scratch, std::size_t k) const override {
@@ -38,6 +39,14 @@ class ChainOracle final : public Oracle {
   }
 
  private:
+  double sum_product(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                     std::span<double> marginals, bool* summed) const {
+    double log_partition = 0;
+    if (forward_backward(graph.topology(), plan(graph), potentials, scratch, marginals, log_partition,
+                         summed))
+      return log_partition;
+    return tree_sum_product(graph.topology(), plan(graph), potentials, scratch, marginals);
+  }
   const TreePlan& plan(const FactorGraph& graph) const { return plans_[graph.topology_index()]; }
   std::vector<TreePlan> plans_;
 };

@@ -27,6 +27,10 @@ class SmoothRisk {
   // `gradient` is as long as `weights`; padding becomes 0.
   double value_and_gradient(std::span<const double> weights, std::span<double> gradient);
 
+  // The marginals μ_m of a few examples, each shown once: visit(k, cells) for examples[k], from many threads.
+  using Visit = FunctionRef<void(std::size_t k, const double* cells)>;
+  void marginals(std::span<const double> weights, std::span<const std::size_t> examples, Visit visit);
+
   std::uint64_t oracle_calls() const { return oracle_calls_; }
   std::uint64_t bytes() const { return sums_ ? sums_->bytes() : 0; }
 
@@ -36,8 +40,10 @@ class SmoothRisk {
     Scratch scratch;
     Buffer<double> marginals;
   };
-  // γ log Σ_y exp(θ/γ) of one example; its marginals go to `cells`.
-  double example(std::size_t m, std::span<const double> weights, Worker& worker, double* cells) const;
+  // γ log Σ_y exp(θ/γ) of one example; its marginals go to `cells`, or their sums over tables where there is
+  // a place to say so (Oracle::summed_marginals).
+  double example(std::size_t m, std::span<const double> weights, Worker& worker, double* cells,
+                 bool* summed = nullptr) const;
   double mean_of_values() const;
 
   const Dataset& data_;

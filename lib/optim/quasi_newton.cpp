@@ -78,16 +78,21 @@ double QuasiNewton::pseudo_gradient(double w, double g) const {
 }
 
 // Nocedal's two loops.
-void QuasiNewton::direction(Arena& arena) {
+void QuasiNewton::direction(Arena& arena, const Metric* metric) {
   for_each_cell(arena, w_.size(), [&](std::size_t i) { direction_[i] = -steepest_[i]; });
   std::vector<double> weight(pairs_.size());
   for (std::size_t k = pairs_.size(); k-- > 0;) {
     weight[k] = dot(arena, pairs_[k].s, direction_) / pairs_[k].product;
     add_scaled(arena, pairs_[k].y, -weight[k], direction_);
   }
+  if (metric != nullptr) (*metric)(direction_);
   if (!pairs_.empty()) {
     const Pair& last = pairs_.back();
-    const double scale = last.product / dot(arena, last.y, last.y);
+    if (metric != nullptr) {
+      image_ = last.y;
+      (*metric)(image_);
+    }
+    const double scale = last.product / dot(arena, last.y, metric != nullptr ? image_ : last.y);
     for_each_cell(arena, w_.size(), [&](std::size_t i) { direction_[i] *= scale; });
   }
   for (std::size_t k = 0; k < pairs_.size(); ++k) {
@@ -161,12 +166,12 @@ void QuasiNewton::start(Arena& arena, Function f) {
   value_ = value_at(arena, w_, f(w_, gradient_));
 }
 
-bool QuasiNewton::step(Arena& arena, Function f) {
+bool QuasiNewton::step(Arena& arena, Function f, const Metric* metric) {
   if (stuck_) return false;
   if (!started_) start(arena, f);
   for_each_cell(arena, w_.size(),
                 [&](std::size_t i) { steepest_[i] = pseudo_gradient(w_[i], gradient_[i]); });
-  direction(arena);
+  direction(arena, metric);
   if (!line_search(arena, f)) {
     // The curvature remembered may be noise by now: once more along the gradient alone.
     stuck_ = pairs_.empty();

@@ -1,7 +1,8 @@
 // L-BFGS (Nocedal 1980; Liu and Nocedal 1989) on f(w), and OWL-QN (Andrew and Gao 2007) on f(w) + c·|w|₁.
 //
 // An iteration:
-//   1. d = −H·g by the two-loop recursion over the last `history` pairs s = w' − w, y = ∇f(w') − ∇f(w);
+//   1. d = −H·g by the two-loop recursion over the last `history` pairs s = w' − w, y = ∇f(w') − ∇f(w), from
+//      H₀ = c·M, M a metric that the caller may have, c = <s, y>/<y, M·y> of the last pair;
 //      OWL-QN: g is the pseudo-gradient, and coordinates of d that do not descend along it become 0
 //   2. lengths 1, then shorter by interpolation, until the value falls enough (Armijo); OWL-QN projects every
 //      trial onto the orthant of w (of −g where w is 0)
@@ -27,8 +28,12 @@ class QuasiNewton {
 
   QuasiNewton(std::size_t size, std::uint32_t history, double l1 = 0);
 
-  // One iteration. False where rounding leaves nothing to gain; further calls then do nothing.
-  bool step(Arena& arena, Function f);
+  // v ← H₀·v, symmetric and positive: what the pairs improve on.
+  using Metric = FunctionRef<void(std::span<double> v)>;
+
+  // One iteration. H₀ is a multiple of `metric`, and of the identity where there is none. False where
+  // rounding leaves nothing to gain; further calls then do nothing.
+  bool step(Arena& arena, Function f, const Metric* metric = nullptr);
 
   std::span<const double> weights() const { return w_; }
   // f(w) + c·|w|₁; after the first step.
@@ -50,7 +55,7 @@ class QuasiNewton {
   std::vector<double> take_vector(ByteReader& in, Fits fits) const;
   void start(Arena& arena, Function f);
   double pseudo_gradient(double w, double g) const;
-  void direction(Arena& arena);
+  void direction(Arena& arena, const Metric* metric);
   bool line_search(Arena& arena, Function f);
   void trial(Arena& arena, double length);
   double value_at(Arena& arena, std::span<const double> w, double smooth) const;
@@ -63,7 +68,7 @@ class QuasiNewton {
   std::vector<double> w_, gradient_;
   std::vector<Pair> pairs_;  // oldest first
   // Scratch.
-  std::vector<double> next_, next_gradient_, steepest_, direction_;
+  std::vector<double> next_, next_gradient_, steepest_, direction_, image_;
 };
 
 }  // namespace margrave

@@ -1,7 +1,8 @@
 // FeatureSums: Σ_m Σ_α Σ_y r_α(y) φ_α(y) for numbers r given example by example, the same bits at any number
 // of threads. What gradients over all examples are made of.
 //
-// Templates with few weights are summed privately in fixed blocks of examples, the blocks merged in order.
+// Templates with few weights are summed privately in fixed blocks of examples, the blocks merged in order;
+// their rows begin on cache lines there.
 // Templates with many (sparse text) keep one row of r per clique, and a transposed index says for every input
 // which cliques have it: each input's weights are then gathered by one thread, contiguously, without copies
 // of the weight vector.
@@ -28,6 +29,10 @@ class FeatureSums {
   using Residuals = FunctionRef<void(std::size_t m, int worker, double* cells)>;
   // `sums` is TemplateSet::storage() long; padding becomes 0.
   void sum(Arena& arena, Residuals residuals, std::span<double> sums);
+  // The same, for r that may be summed over the factors of an example that all have one template and one
+  // input: the function then writes the sum in place of the first factor's r, and returns true.
+  using SummedResiduals = FunctionRef<bool(std::size_t m, int worker, double* cells)>;
+  void sum_tables(Arena& arena, SummedResiduals residuals, std::span<double> sums);
 
   std::uint64_t bytes() const;
 
@@ -50,7 +55,7 @@ class FeatureSums {
     Buffer<double> cells, row;
     std::vector<std::uint64_t> next;  // per gathered template: where the next clique's row goes
   };
-  void add_example(std::size_t m, Worker& worker, double* block);
+  void add_example(std::size_t m, std::size_t cliques, const double* cells, Worker& worker, double* block);
   void merge(Arena& arena, std::uint32_t template_index, std::size_t blocks, std::span<double> sums) const;
   void gather(Arena& arena, const Gathered& g, std::span<double> sums) const;
 

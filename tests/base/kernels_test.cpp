@@ -124,6 +124,59 @@ TEST_P(KernelsOf, OuterProductsEqualNaiveLoopsAndLeaveThePaddingAlone) {
   }
 }
 
+TEST_P(KernelsOf, RowsAddedToManyRowsEqualNaiveLoops) {
+  for (const auto& [width, stride, rows] : sizes()) {
+    const std::vector<double> row = numbers(std::max(width, std::min(stride, padded(width))));
+    const std::vector<float> x = floats(rows);
+    std::vector<std::uint32_t> index;
+    for (std::uint32_t d = 0; d < rows; ++d)
+      if (d % 3 != 1) index.push_back(d);
+    std::vector<double> start(rows * stride + 8);
+    for (double& v : start) v = random_.normal();
+    std::vector<double> unit = start;
+    std::vector<double> sparse = start;
+    k_->add_to_unit_rows(row.data(), width, stride, index.data(), index.size(), unit.data());
+    k_->add_to_sparse_rows(row.data(), width, stride, index.data(), x.data(), index.size(), sparse.data());
+    std::vector<double> by(rows, 0.0);
+    std::vector<double> weighted(rows, 0.0);
+    for (std::size_t n = 0; n < index.size(); ++n) {
+      by[index[n]] = 1;
+      weighted[index[n]] = static_cast<double>(x[n]);
+    }
+    const std::size_t written = stride >= padded(width) ? padded(width) : width;
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      const std::size_t d = i / stride;
+      const std::size_t b = i % stride;
+      if (d < rows && b >= width && b < written) continue;
+      const bool hit = d < rows && b < width;
+      ASSERT_NEAR(unit[i], start[i] + (hit ? by[d] * row[b] : 0), 1e-13)
+          << width << " " << stride << " " << i;
+      ASSERT_NEAR(sparse[i], start[i] + (hit ? weighted[d] * row[b] : 0), 1e-13)
+          << width << " " << stride << " " << i;
+    }
+  }
+}
+
+TEST_P(KernelsOf, OuterSumsEqualNaiveLoopsAndAreWrittenExactly) {
+  for (const auto& [width, stride, rows] : sizes())
+    for (const std::size_t count : {1UL, 2UL, 5UL}) {
+      const std::size_t step = std::max(padded(width), padded(rows));
+      const std::vector<double> left = numbers(count * step);
+      const std::vector<double> right = numbers(count * step);
+      const std::vector<double> table = numbers(rows * stride);
+      std::vector<double> out(rows * width + 8, guard);
+      k_->outer_sums(left.data(), right.data(), step, count, rows, table.data(), stride, width, out.data());
+      for (std::size_t a = 0; a < rows; ++a)
+        for (std::size_t b = 0; b < width; ++b) {
+          double sum = 0;
+          for (std::size_t n = 0; n < count; ++n) sum += left[n * step + a] * right[n * step + b];
+          ASSERT_NEAR(out[a * width + b], table[a * stride + b] * sum, 1e-12)
+              << width << " " << stride << " " << a << " " << b;
+        }
+      for (std::size_t i = rows * width; i < out.size(); ++i) ASSERT_EQ(out[i], guard);
+    }
+}
+
 TEST_P(KernelsOf, DenseBlockEqualsItsVectorsOneByOneWhateverTheCount) {
   for (std::size_t width = 1; width <= 40; ++width) {
     const std::size_t stride = padded(width);

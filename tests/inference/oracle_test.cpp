@@ -96,6 +96,51 @@ TEST(Viterbi, MarginalsAreRightWhereAnUnderflowedPrefixWinsLate) {
   expect_equals_brute_force(problem.data, graph, potentials, *oracle, 1e-9);
 }
 
+// Chains of one transition block over weights that have a name, as training has them.
+TEST(Exact, SummedMarginalsAreTheSumsOverFactorsThatShareATable) {
+  for (const std::uint32_t states : {1U, 2U, 5U, 26U, 45U, 70U}) {
+    DatasetBuilder builder{
+        TemplateSet({make_template("node", {states}, 3), make_template("pair", {states, states}, 1)})};
+    Random random(states);
+    for (const std::uint32_t length : {1U, 2U, 9U}) {
+      builder.begin_example();
+      for (std::uint32_t i = 0; i < length; ++i) {
+        const std::vector<float> x{static_cast<float>(random.normal()), 1.0F,
+                                   static_cast<float>(random.normal())};
+        builder.add_variable(0, builder.add_dense(x), 0);
+        if (i > 0) builder.add_factor(1, builder.one(), std::vector<std::uint32_t>{i - 1, i});
+      }
+      builder.end_example();
+    }
+    const Dataset data = builder.finish();
+    std::vector<double> w(data.templates().storage());
+    for (double& x : w) x = random.normal();
+    for (const auto& oracle : {make_exact_oracle(data), make_chain_oracle(data)}) {
+      Scratch scratch;
+      Potentials potentials;
+      for (std::size_t m = 0; m < data.size(); ++m) {
+        const FactorGraph graph = data[m];
+        const Topology& top = graph.topology();
+        potentials.fill(data, graph, w.data(), 7);
+        std::vector<double> apart(top.cells());
+        std::vector<double> together(top.cells());
+        const double wanted = oracle->marginals(graph, potentials, scratch, apart);
+        bool summed = false;
+        EXPECT_NEAR(oracle->summed_marginals(graph, potentials, scratch, together, summed), wanted, 1e-11);
+        EXPECT_EQ(summed, graph.factors() > 0) << states << " states, example " << m;
+        const std::uint64_t nodes = top.clique_offset[top.variables()];
+        for (std::uint64_t i = 0; i < nodes; ++i) ASSERT_NEAR(together[i], apart[i], 1e-12);
+        for (std::size_t y = 0; graph.factors() > 0 && y < std::size_t{states} * states; ++y) {
+          double sum = 0;
+          for (std::size_t c = 0; c < graph.factors(); ++c)
+            sum += apart[top.clique_offset[top.variables() + c] + y];
+          ASSERT_NEAR(together[nodes + y], sum, 1e-12) << states << " states, pair " << y;
+        }
+      }
+    }
+  }
+}
+
 void forbid_some(Random& random, const Topology& top, double share, Potentials& potentials) {
   for (std::size_t i = 0; i < top.variables(); ++i)
     for (std::size_t y = 0; y < top.states[i]; ++y) {

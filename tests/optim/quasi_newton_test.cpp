@@ -83,6 +83,33 @@ TEST(QuasiNewton, FindsTheMinimumThatLibLbfgsFinds) {
     }
 }
 
+// With the inverse of a quadratic's second derivative for a metric, its minimum is one step away; without, a
+// badly scaled one is not.
+TEST(QuasiNewton, TakesNewtonStepsInTheMetricOfTheSecondDerivative) {
+  Arena arena(1);
+  const auto curvature = [](std::size_t i) { return std::pow(10.0, static_cast<double>(i)); };
+  const auto f = [&](std::span<const double> w, std::span<double> gradient) {
+    double value = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      value += curvature(i) / 2 * (w[i] - 0.1) * (w[i] - 0.1);
+      gradient[i] = curvature(i) * (w[i] - 0.1);
+    }
+    return value;
+  };
+  const auto invert = [&](std::span<double> v) {
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] /= curvature(i);
+  };
+  const QuasiNewton::Metric metric = invert;
+  QuasiNewton newton(6, 5);
+  QuasiNewton plain(6, 5);
+  for (int step = 0; step < 3; ++step) {
+    newton.step(arena, f, &metric);
+    plain.step(arena, f);
+  }
+  EXPECT_LT(newton.value(), 1e-12);
+  EXPECT_GT(plain.value(), 1e-6);
+}
+
 TEST(QuasiNewton, SaysWhenNothingIsLeftToGain) {
   Arena arena(1);
   const Logistic f(3);
