@@ -36,6 +36,8 @@ class QuasiNewton {
   bool step(Arena& arena, Function f, const Metric* metric = nullptr);
 
   std::span<const double> weights() const { return w_; }
+  // ∇f there.
+  std::span<const double> gradient() const { return gradient_; }
   // f(w) + c·|w|₁; after the first step.
   double value() const { return value_; }
   std::uint64_t bytes() const;

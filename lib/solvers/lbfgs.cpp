@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "base/kernels.hpp"
 #include "margrave/error.hpp"
 #include "model/stored_weights.hpp"
 #include "objective/risk_curvature.hpp"
@@ -45,13 +46,15 @@ class QuasiNewtonSolver final : public Solver {
                    problem.objective.penalty.sparse() ? problem.objective.lambda / 2 : 0) {
     if (!problem.objective.penalty.sparse() && RiskCurvature::suits(problem.data))
       curvature_ = std::make_unique<RiskCurvature>(problem.data, problem.objective, problem.arena);
+    if (!problem.objective.penalty.sparse()) shown_.reserve(minimiser_.weights().size());
   }
 
   std::string_view name() const override { return name_; }
 
   bool epoch(EpochControl& control) override {
     while (iteration_ < epoch_steps()) {
-      if (curvature_ && (steps_ == 0 || (steps_ >= 4 && std::has_single_bit(steps_)))) look(weights());
+      if (curvature_ && (steps_ == 0 || (steps_ >= 4 && std::has_single_bit(steps_))))
+        look(minimiser_.weights());
       const auto solve = [&](std::span<double> v) { curvature_->solve(v); };
       const QuasiNewton::Metric metric = solve;
       minimiser_.step(
@@ -60,6 +63,7 @@ class QuasiNewtonSolver final : public Solver {
             return value_and_gradient(w, gradient);
           },
           curvature_ ? &metric : nullptr);
+      show_best();
       ++steps_;
       ++iteration_;
       if (!control.proceed(static_cast<double>(iteration_) / epoch_steps())) return false;
@@ -69,13 +73,16 @@ class QuasiNewtonSolver final : public Solver {
   }
 
   const DualPoint* dual_point() const override { return nullptr; }
-  std::span<const double> weights() const override { return minimiser_.weights(); }
+  std::span<const double> weights() const override {
+    return shown_.empty() ? minimiser_.weights() : std::span<const double>(shown_);
+  }
   void adopt(std::span<const double> /*weights*/) override {
     throw InternalError("a quasi-Newton method has weights of its own");
   }
   std::uint64_t oracle_calls() const override { return earlier_calls_ + risk_.oracle_calls(); }
   std::uint64_t bytes() const override {
-    return risk_.bytes() + minimiser_.bytes() + (curvature_ ? curvature_->bytes() : 0);
+    return risk_.bytes() + minimiser_.bytes() + (curvature_ ? curvature_->bytes() : 0) +
+           (looked_at_.capacity() + shown_.capacity()) * sizeof(double);
   }
 
   void save(ByteWriter& out) const override {
@@ -83,6 +90,8 @@ class QuasiNewtonSolver final : public Solver {
     out.put(iteration_);
     out.put(steps_);
     out.put_array(std::span<const double>(looked_at_));
+    out.put_array(std::span<const double>(shown_));
+    out.put(shown_gradient_);
     out.put(oracle_calls());
   }
   void restore(ByteReader& in) override {
@@ -92,11 +101,12 @@ class QuasiNewtonSolver final : public Solver {
     steps_ = in.get<std::uint64_t>();
     const auto looked_at = in.get_array<double>();
     if (curvature_ && steps_ > 0) {
-      if (looked_at.size() != weights().size() || !unpadded(looked_at)) in.fail("does not fit the data");
-      if (!std::all_of(looked_at.begin(), looked_at.end(), [](double x) { return std::isfinite(x); }))
-        in.fail("holds a number that is not finite");
+      check(in, looked_at);
       look(looked_at);
     }
+    shown_ = in.get_array<double>();
+    shown_gradient_ = in.get<double>();
+    if (!shown_.empty()) check(in, shown_);
     earlier_calls_ = in.get<std::uint64_t>() - risk_.oracle_calls();
   }
   // The weights of another quasi-Newton run.
@@ -109,6 +119,21 @@ class QuasiNewtonSolver final : public Solver {
   void look(std::span<const double> w) {
     looked_at_.assign(w.begin(), w.end());
     curvature_->look(risk_, looked_at_);
+  }
+  // |∇P| rises and falls from step to step, and the certified gap at w is |∇P(w)|²/(2λ): of the points of an
+  // epoch, the one with the smallest gradient is shown to the evaluator.
+  void show_best() {
+    if (problem_.objective.penalty.sparse()) return;
+    const auto gradient = minimiser_.gradient();
+    const double squared = kernels().dot_dd(gradient.data(), gradient.data(), gradient.size());
+    if (iteration_ > 0 && !(squared < shown_gradient_)) return;
+    shown_.assign(minimiser_.weights().begin(), minimiser_.weights().end());
+    shown_gradient_ = squared;
+  }
+  void check(const ByteReader& in, std::span<const double> w) const {
+    if (w.size() != minimiser_.weights().size() || !unpadded(w)) in.fail("does not fit the data");
+    if (!std::all_of(w.begin(), w.end(), [](double x) { return std::isfinite(x); }))
+      in.fail("holds a number that is not finite");
   }
   bool unpadded(std::span<const double> w) const { return padding_is_zero(problem_.data.templates(), w); }
   double value_and_gradient(std::span<const double> w, std::span<double> gradient) {
@@ -132,6 +157,8 @@ class QuasiNewtonSolver final : public Solver {
   std::unique_ptr<RiskCurvature> curvature_;  // where it is worth while
   std::vector<double> looked_at_;             // the weights it was last looked at
   std::uint64_t steps_ = 0;
+  std::vector<double> shown_;  // of the epoch under way or the last one; under l1, none
+  double shown_gradient_ = 0;  // |∇P|² there
 };
 
 }  // namespace
