@@ -7,8 +7,8 @@
 // C = 0.1: where the last fifth of the training sentences is held out, the smallest of 0.02, 0.05, 0.1, 0.2
 // and 0.5 whose F1 there (93.65 after five epochs) is within a standard error of the best (93.81 at 0.2).
 //
-// The answer is checked first: a run that does not reach the F1 of its row is an error. Counters: `load` (file
-// to data set), `train` (all of train(), set-up, evaluations and certificate included), `F1`, and the
+// The answer is checked first: a run that does not reach the F1 of its row is an error. Counters: `load`
+// (file to data set), `train` (all of train(), set-up, evaluations and certificate included), `F1`, and the
 // certified `gap`; the time of the benchmark is load and training.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
