@@ -25,6 +25,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
+constexpr std::uint32_t dataset_version = 1, model_version = 4, checkpoint_version = 5;
+
 template <class T, std::size_t Count>
 void put_any(Bytes& bytes, Random& random, const T (&values)[Count]) {
   if (bytes.size() < sizeof(T)) return;
@@ -62,7 +64,9 @@ void change(Bytes& bytes, Random& random) {
 // A copy of a file with one or two sections changed, and new checksums.
 void change_file(const std::string& from, const std::string& to, FileKind kind,
                  std::span<const std::string_view> names, Random& random) {
-  const std::uint32_t version = kind == FileKind::dataset ? 1 : 4;
+  const std::uint32_t version = kind == FileKind::dataset ? dataset_version
+                                : kind == FileKind::model ? model_version
+                                                          : checkpoint_version;
   const auto file = SectionFile::open(from, kind, version);
   std::vector<std::pair<std::string, Bytes>> sections;
   for (const std::string_view name : names)
@@ -282,8 +286,8 @@ TEST(HostileFiles, CheckpointsOverARelaxationAreRefusedOrContinued) {
 // `from` with another section "best".
 void add_best(const std::string& from, const std::string& to, std::span<const double> weights, double primal,
               double dual) {
-  const auto file = SectionFile::open(from, FileKind::checkpoint, 4);
-  SectionWriter writer(FileKind::checkpoint, 4);
+  const auto file = SectionFile::open(from, FileKind::checkpoint, checkpoint_version);
+  SectionWriter writer(FileKind::checkpoint, checkpoint_version);
   for (const std::string name : {"data", "options", "solver", "run", "state"})
     writer.add(name, file->section(name));
   ByteWriter best;
@@ -366,8 +370,8 @@ TEST(HostileFiles, WeightsThatBelongToNoTemplateAreRefused) {
   EXPECT_TRUE(refused([&] { train(data, options); }));
   weights[first.rows] = 0;
   const auto with_state = [&](std::size_t cell) {
-    const auto file = SectionFile::open(folder.file("good"), FileKind::checkpoint, 4);
-    SectionWriter writer(FileKind::checkpoint, 4);
+    const auto file = SectionFile::open(folder.file("good"), FileKind::checkpoint, checkpoint_version);
+    SectionWriter writer(FileKind::checkpoint, checkpoint_version);
     const auto state = file->section("state");
     Bytes bytes(state.begin(), state.end());
     constexpr double one = 1;

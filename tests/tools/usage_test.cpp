@@ -164,7 +164,7 @@ TEST_F(Usage, AResumeWithOtherOptionsNamesThoseThatDiffer) {
   ASSERT_EQ(
       run({"train", "train.jsonl", "--max-epochs", "2", "--lambda", "0.1", "--checkpoint", "d.ck"}).code, 0);
   const Finished finished = run({"train", "train.jsonl", "-q", "--lambda", "0.2", "--solver", "bcfw",
-                                 "--batch", "8", "--resume", "d.ck"});
+                                 "--batch", "3", "--resume", "d.ck"});
   EXPECT_EQ(finished.code, 3);
   EXPECT_NE(finished.error.find("lambda 0.1 then, 0.2 now"), std::string::npos) << finished.error;
   EXPECT_NE(finished.error.find("batch"), std::string::npos);
