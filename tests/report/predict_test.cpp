@@ -341,6 +341,16 @@ TEST(Losses, RefusePredictionsOfOtherData) {
   EXPECT_THROW(losses(t.data, t.predictions), UsageError);
 }
 
+TEST(TrainInference, RelaxationsOfSmallBinaryGraphsAreTrainedByBlocksOverRoofDuality) {
+  TrainOptions options;
+  options.max_epochs = 2;
+  options.inference = Inference::roof_dual;
+  const Report report = train(test::tiny_problem("multilabel_minimal"), options).report;
+  EXPECT_EQ(report.solver, "bcfw");
+  EXPECT_EQ(report.oracle, "roof-dual");
+  EXPECT_EQ(report.relaxation, Relaxation::local_polytope);
+}
+
 TEST(TrainInference, IsRefusedWhereTheSolverCannotKeepIt) {
   const Dataset loops = test::tiny_problem("loop_potts");
   TrainOptions options;
