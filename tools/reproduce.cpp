@@ -42,9 +42,8 @@ class Reproduce {
     verb.quiet_and_json();
     verb.threads_flag();
     verb.app().footer(
-        "The whole experiment takes some minutes; --sets 3 --folds 2 shows its shape in less than one. Data: "
-        "`margrave\n"
-        "generate sequence` with model seeds 1, 2, …");
+        "The whole experiment takes a quarter of an hour of CPU time; --sets 3 --folds 2 shows its shape\n"
+        "in a minute or two. Data: `margrave generate sequence` with model seeds 1, 2, …");
   }
 
   int run() {

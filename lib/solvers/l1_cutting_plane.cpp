@@ -5,14 +5,15 @@
 //   1. at weights v, ŷ_m = argmax_y H_m(y; v) for all examples, in parallel                       (line 5)
 //   2. those that the working set S_m does not reach join it                                      (lines 6-8)
 //   3. the program over the working sets, warm-started; features join as their rows are violated  (line 9;
-//      l1_master.hpp)
+//      l1_master.hpp): all that are where an epoch ends, else the worst once, since more planes change w more
 // Plain cutting planes take v = w. Solutions of few planes jump from corner to corner, so v lies on the way
 // from w to the best weights met (in-out separation: Ben-Ameur, Neto 2007; one_slack.cpp), and at w itself
 // where that brought nothing.
 //
 // Planes of an empty start are made far from the optimum, and there are very many of them where labellings
 // are many (the paper gave up at 100 words of OCR): a few rounds of l1-em come first. Its weights are the
-// first that v is drawn to, and the labellings of its dual point the first planes.
+// first that v is drawn to, and the labellings of its dual point the first planes. Where inputs are wide and
+// dense it sees the strongest features alone (l1_screening.hpp).
 //
 // Certified: α is a dual point with |(1/M) Σ Ψμ|_∞ ≤ λ/2 up to the tolerance of the program; the evaluator
 // mixes it with the truth until that holds, and takes P at the better of w and the best weights met.
@@ -34,6 +35,7 @@
 #include "margrave/error.hpp"
 #include "model/stored_weights.hpp"
 #include "solvers/l1_master.hpp"
+#include "solvers/l1_screening.hpp"
 #include "solvers/solver.hpp"
 
 namespace margrave {
@@ -41,6 +43,7 @@ namespace margrave {
 namespace {
 
 constexpr std::uint32_t rounds_per_epoch = 5;
+constexpr std::size_t start_features_per_example = 20;
 constexpr std::size_t wave = 256;     // examples between two looks at the stop flag
 constexpr double negligible = 1e-10;  // violation that is rounding
 // P of weights that planes are drawn to before it was evaluated there: the first planes are made at them.
@@ -58,7 +61,15 @@ class L1CuttingPlane final : public Solver {
         workers_(static_cast<std::size_t>(problem.arena.threads())),
         slots_(problem.data.size()),
         start_left_(problem.oracle->exact() ? options.start_rounds : 0) {
-    if (start_left_ > 0) start_ = make_l1_em(problem, {});
+    if (start_left_ == 0) return;
+    start_data_ = with_strongest_features(problem, start_features_per_example * problem.data.size());
+    Problem narrow{start_data_ ? *start_data_ : problem.data,
+                   problem.objective,
+                   problem.oracle,
+                   problem.arena,
+                   problem.mode,
+                   problem.seed};
+    start_ = make_l1_em(narrow, {});
   }
 
   std::string_view name() const override { return L1CuttingPlaneOptions::solver_name; }
@@ -71,7 +82,7 @@ class L1CuttingPlane final : public Solver {
       if (!start_round(control)) return false;
       if (start_) return true;
     }
-    if (unsolved_ && !solve(control)) return false;
+    if (program_ == Program::changed && !solve(control)) return false;
     while (round_ < rounds_per_epoch && !done_)
       if (!round(control)) return false;
     round_ = 0;
@@ -89,14 +100,17 @@ class L1CuttingPlane final : public Solver {
     return std::span<const double>(best_);
   }
   std::optional<Certificate> certificate() const override {
-    return start_ ? start_->certificate() : master_.certificate();
+    if (!start_) return master_.certificate();
+    auto certificate = start_->certificate();
+    if (certificate) certificate->fingerprint = problem_.data.fingerprint();
+    return certificate;
   }
   std::uint64_t oracle_calls() const override {
     return oracle_calls_ + (start_ ? start_->oracle_calls() : 0);
   }
   std::uint64_t bytes() const override {
-    return (start_ ? start_->bytes() : 0) + master_.bytes() +
-           (point_.size() + best_.size() + shown_.size()) * sizeof(double);
+    return (start_ ? start_->bytes() : 0) + (start_data_ ? start_data_->memory_bytes() : 0) +
+           master_.bytes() + (point_.size() + best_.size() + shown_.size()) * sizeof(double);
   }
 
   void save(ByteWriter& out) const override {
@@ -112,7 +126,7 @@ class L1CuttingPlane final : public Solver {
     out.put(round_);
     out.put(at_corner_);
     out.put(done_);
-    out.put(unsolved_);
+    out.put(program_);
   }
   void restore(ByteReader& in) override {
     if (!read_start(in, false)) return;
@@ -123,9 +137,10 @@ class L1CuttingPlane final : public Solver {
     round_ = in.get<std::uint32_t>();
     at_corner_ = in.get<bool>();
     done_ = in.get<bool>();
-    unsolved_ = in.get<bool>();
+    program_ = in.get<Program>();
     if (round_ > rounds_per_epoch) in.fail("points behind the end of an epoch");
     if (std::isnan(best_primal_)) in.fail("holds a bound that is none");
+    if (program_ > Program::incomplete) in.fail("holds a program in no known state");
     shown_.assign(master_.weights().begin(), master_.weights().end());
   }
   void warm_start(ByteReader& in) override {
@@ -133,7 +148,7 @@ class L1CuttingPlane final : public Solver {
     master_.warm_start(in);
     best_ = take_weights(in, problem_.data.templates());
     best_primal_ = unknown;
-    unsolved_ = true;
+    program_ = Program::changed;
   }
 
  private:
@@ -152,9 +167,14 @@ class L1CuttingPlane final : public Solver {
     const auto left = in.get<std::uint32_t>();
     if (left > start_left_) in.fail("was made with more --start-rounds");
     start_left_ = left;
-    if (left == 0) start_.reset();
+    if (left == 0) drop_start();
     if (start_) warm ? start_->warm_start(in) : start_->restore(in);
     return start_ == nullptr;
+  }
+
+  void drop_start() {
+    start_.reset();
+    start_data_.reset();
   }
 
   bool start_round(EpochControl& control) {
@@ -166,8 +186,8 @@ class L1CuttingPlane final : public Solver {
     if (const auto point = start_->labellings()) add_planes(*point);
     master_.add_features(best_, options_.columns);
     oracle_calls_ = start_->oracle_calls();
-    start_.reset();
-    unsolved_ = true;
+    drop_start();
+    program_ = Program::changed;
     round_ = rounds_per_epoch;  // the program is what is left of this epoch
     return true;
   }
@@ -202,10 +222,12 @@ class L1CuttingPlane final : public Solver {
       if (!slots_[m].violated.empty() && master_.add(m, slots_[m].violated)) ++joined;
     if (joined > 0) {
       at_corner_ = false;
-      unsolved_ = true;
+      program_ = Program::changed;
       return solve(control);
     }
-    // The planes are exact at v: at w that ends the search, elsewhere w is to be looked at.
+    // The planes are exact at v. Features may be missing; at w of all of them that ends the search, elsewhere
+    // w is to be looked at.
+    if (program_ == Program::incomplete) return solve(control, true);
     done_ = back == 0;
     at_corner_ = true;
     return true;
@@ -239,22 +261,21 @@ class L1CuttingPlane final : public Solver {
       slot.violated.assign(worker.masses.begin(), worker.masses.end());
   }
 
-  // False where it was stopped. Weights that are no numbers end the run as a numerical failure, with the last
-  // good ones.
-  bool solve(EpochControl& control) {
+  // The program anew, with all the features it asks for where an epoch ends. False where it was stopped.
+  // Weights that are no numbers end the run as a numerical failure, with the last good ones.
+  bool solve(EpochControl& control, bool complete = false) {
     const double done = std::min(1.0, static_cast<double>(round_) / rounds_per_epoch);
-    switch (master_.solve(options_.columns, [&] { return control.proceed(done); })) {
-      case L1Master::Outcome::stopped:
-        return false;
-      case L1Master::Outcome::failed:
-        std::fill(shown_.begin(), shown_.end(), std::numeric_limits<double>::quiet_NaN());
-        break;
-      case L1Master::Outcome::solved:
-        shown_.assign(master_.weights().begin(), master_.weights().end());
-        master_.prune(options_.prune_after);
-        break;
+    complete = complete || round_ >= rounds_per_epoch;
+    const auto outcome = master_.solve(options_.columns, complete, [&] { return control.proceed(done); });
+    if (outcome == L1Master::Outcome::stopped) return false;
+    program_ = outcome == L1Master::Outcome::incomplete ? Program::incomplete : Program::solved;
+    if (outcome == L1Master::Outcome::failed) {
+      std::fill(shown_.begin(), shown_.end(), std::numeric_limits<double>::quiet_NaN());
+      return true;
     }
-    unsolved_ = false;
+    shown_.assign(master_.weights().begin(), master_.weights().end());
+    master_.prune(options_.prune_after);
+    if (complete) master_.drop_features();
     return true;
   }
 
@@ -267,12 +288,15 @@ class L1CuttingPlane final : public Solver {
   std::vector<Worker> workers_;
   std::vector<Slot> slots_;
   std::uint32_t start_left_;
-  std::unique_ptr<Solver> start_;  // while rounds of it are left
+  std::optional<Dataset> start_data_;  // where the start has features of its own
+  std::unique_ptr<Solver> start_;      // while rounds of it are left
   std::uint64_t oracle_calls_ = 0;
   std::uint32_t round_ = 0;  // of the epoch under way
   bool at_corner_ = false;   // the next planes are made at w itself
   bool done_ = false;        // no plane is missing
-  bool unsolved_ = false;    // planes or features are new since the last solution
+  // Planes or features are new since the last solution; or it had too few features to be complete.
+  enum class Program : std::uint8_t { solved, changed, incomplete };
+  Program program_ = Program::solved;
 };
 
 }  // namespace

@@ -14,18 +14,18 @@ namespace margrave {
 namespace {
 
 constexpr double violated = 1e-8;  // of a feature's row, as part of its bound
+constexpr double far = 0.7;        // from the bound: a feature's row below this part of it
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// visit(template, input, joint, coefficient) for the terms of ψ of a vertex.
 template <class Visit>
-void for_each_difference(const Dataset& data, const FactorGraph& graph, const VertexView& vertex,
-                         Visit&& add) {
+void for_each_difference(const FactorGraph& graph, const VertexView& vertex, Visit&& visit) {
   const Topology& top = graph.topology();
   for_each_mass(top, vertex, [&](std::uint32_t a, std::uint32_t joint, double mass) {
     const auto truth = static_cast<std::uint32_t>(joint_state(top, a, graph.labels()));
     if (joint == truth) return;
-    const Template& t = data.templates()[top.template_of(a)];
-    for_each_weight(data, t, graph.input_of(a), truth, mass, add);
-    for_each_weight(data, t, graph.input_of(a), joint, -mass, add);
+    visit(top.template_of(a), graph.input_of(a), truth, mass);
+    visit(top.template_of(a), graph.input_of(a), joint, -mass);
   });
 }
 
@@ -99,17 +99,44 @@ void L1Master::add_features(std::span<const double> weights, std::size_t most) {
   for (const std::uint64_t place : largest(found, weights, most)) add_feature(place);
 }
 
+void L1Master::list_features() {
+  const TemplateSet& templates = problem_.data.templates();
+  listed_.assign(templates.size(), {});
+  for (std::size_t t = 0; t < templates.size(); ++t) listed_[t].resize(templates[t].rows);
+  for (std::size_t k = 0; k < features_.size(); ++k) {
+    std::size_t t = templates.size() - 1;
+    while (features_[k] < templates[t].offset) --t;
+    const std::uint64_t place = features_[k] - templates[t].offset;
+    listed_[t][place % templates[t].stride].push_back(
+        {static_cast<std::uint32_t>(place / templates[t].stride), static_cast<std::int32_t>(k)});
+  }
+}
+
 // ψ of a vertex at the features of the program.
 void L1Master::fill_column(std::size_t m, Vertex& vertex, std::vector<double>& scratch) const {
+  const Dataset& data = problem_.data;
   vertex.column.clear();
-  for_each_difference(problem_.data, problem_.data[m], vertex.view(), [&](std::uint64_t at, double x) {
-    const std::int32_t row = row_of_[at];
-    if (row == absent) return;
+  const auto add = [&](std::int32_t row, double x) {
     double& sum = scratch[static_cast<std::size_t>(row)];
     if (sum == 0) vertex.column.push_back({row, 0});
     sum += x;
     if (sum == 0) sum = std::numeric_limits<double>::min();  // listed already
-  });
+  };
+  for_each_difference(data[m], vertex.view(),
+                      [&](std::uint32_t t, std::uint32_t input, std::uint32_t joint, double coefficient) {
+                        const Template& own = data.templates()[t];
+                        const InputView x = data.input(input);
+                        const std::int32_t weight_row = own.row_of[joint];
+                        if (x.kind == InputKind::dense && weight_row >= 0) {
+                          for (const Listed& f : listed_[t][static_cast<std::size_t>(weight_row)])
+                            if (x.value[f.input] != 0) add(f.row, coefficient * x.value[f.input]);
+                          return;
+                        }
+                        for_each_weight(data, own, input, joint, coefficient,
+                                        [&](std::uint64_t at, double v) {
+                                          if (row_of_[at] != absent) add(row_of_[at], v);
+                                        });
+                      });
   std::sort(vertex.column.begin(), vertex.column.end(),
             [](const Entry& a, const Entry& b) { return a.row < b.row; });
   for (Entry& entry : vertex.column)
@@ -119,6 +146,7 @@ void L1Master::fill_column(std::size_t m, Vertex& vertex, std::vector<double>& s
 
 // Those of all vertices where there are new features, else of the new vertices alone.
 void L1Master::fill_columns() {
+  if (!columns_fresh_) list_features();
   std::vector<std::vector<double>> scratch(static_cast<std::size_t>(problem_.arena.threads()));
   problem_.arena.for_each_block(sets_.size(), 8, [&](std::size_t begin, std::size_t end, int worker) {
     auto& own = scratch[static_cast<std::size_t>(worker)];
@@ -209,11 +237,13 @@ bool L1Master::price(std::uint32_t columns) {
   return !found.empty();
 }
 
-L1Master::Outcome L1Master::solve(std::uint32_t columns, const std::function<bool()>& proceed) {
+L1Master::Outcome L1Master::solve(std::uint32_t columns, bool complete,
+                                  const std::function<bool()>& proceed) {
   for (;;) {
     const LpSolution solution = solve_program(proceed);
     if (!solution.solved) return solution.stopped ? Outcome::stopped : Outcome::failed;
     if (!price(columns)) return Outcome::solved;
+    if (!complete) return Outcome::incomplete;
   }
 }
 
@@ -222,6 +252,23 @@ void L1Master::prune(std::uint32_t rounds) {
     for (Vertex& vertex : set) vertex.idle = vertex.weight > 0 ? 0 : vertex.idle + 1;
     std::erase_if(set, [&](const Vertex& v) { return v.idle >= rounds && v.status != LpBasis::basic; });
   }
+}
+
+void L1Master::drop_features() {
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < features_.size(); ++k) {
+    const std::uint64_t place = features_[k];
+    const bool slack = feature_status_[k] == LpBasis::basic && std::abs(sum_[place]) < far * bound();
+    row_of_[place] = slack ? absent : static_cast<std::int32_t>(kept);
+    if (slack) continue;
+    features_[kept] = place;
+    feature_status_[kept] = feature_status_[k];
+    ++kept;
+  }
+  if (kept == features_.size()) return;
+  features_.resize(kept);
+  feature_status_.resize(kept);
+  columns_fresh_ = false;
 }
 
 std::size_t L1Master::vertices() const {

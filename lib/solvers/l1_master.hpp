@@ -37,12 +37,15 @@ class L1Master final : public DualPoint {
   // The features with the largest weights join the program, `most` of them.
   void add_features(std::span<const double> weights, std::size_t most);
 
-  // Solves the program over all vertices; features join until no row is violated, `columns` at most at a
-  // time. `proceed` is asked on the way; after a stop, solve() goes on with the basis as it was.
-  enum class Outcome : std::uint8_t { solved, stopped, failed };
-  Outcome solve(std::uint32_t columns, const std::function<bool()>& proceed);
+  // Solves the program over all vertices; features join until no row is violated (`complete`), or once,
+  // `columns` at most at a time. `proceed` is asked on the way; after a stop, solve() goes on with the basis
+  // as it was.
+  enum class Outcome : std::uint8_t { solved, incomplete, stopped, failed };
+  Outcome solve(std::uint32_t columns, bool complete, const std::function<bool()>& proceed);
   // Drops vertices that had no weight for so many solutions.
   void prune(std::uint32_t rounds);
+  // Drops features whose rows are far from their bounds at the last solution.
+  void drop_features();
 
   std::span<const double> weights() const { return weights_; }
   // The optimum over the working sets, divided by M: no P(w) is below it.
@@ -79,6 +82,7 @@ class L1Master final : public DualPoint {
     return problem_.objective.lambda * static_cast<double>(problem_.objective.examples) / 2;
   }
   void add_feature(std::uint64_t place);
+  void list_features();
   void fill_column(std::size_t m, Vertex& vertex, std::vector<double>& scratch) const;
   void fill_columns();
   LpSolution solve_program(const std::function<bool()>& proceed);
@@ -89,6 +93,12 @@ class L1Master final : public DualPoint {
   std::vector<std::vector<Vertex>> sets_;  // per example
   std::vector<std::uint64_t> features_;    // storage places, in order of their rows
   std::vector<std::int32_t> row_of_;       // per storage place, or absent
+  // The features of a template's weight row: a dense input is asked for these alone.
+  struct Listed {
+    std::uint32_t input;
+    std::int32_t row;
+  };
+  std::vector<std::vector<std::vector<Listed>>> listed_;  // per template and weight row
   std::vector<std::uint8_t> example_status_, feature_status_;
   std::vector<double> weights_;
   double value_ = 0;
@@ -97,7 +107,7 @@ class L1Master final : public DualPoint {
   std::vector<double> sum_;
   std::vector<CliqueChange> changes_;
   std::vector<Mass> scratch_masses_;
-  bool columns_fresh_ = true;  // all columns know all features
+  bool columns_fresh_ = false;  // the columns of all vertices know all features
 };
 
 }  // namespace margrave

@@ -64,10 +64,12 @@ class L1Subgradient final : public Solver {
   std::string_view name() const override { return L1SubgradientOptions::solver_name; }
 
   bool epoch(EpochControl& control) override {
-    const std::uint64_t steps = batch_ == order_.size() ? full_steps : (order_.size() + batch_ - 1) / batch_;
-    if (step_of_epoch_ == 0 && batch_ != order_.size()) order_.permute(Random(problem_.seed, epochs_));
+    const std::size_t examples = problem_.data.size();
+    const bool full = batch_ == examples;
+    const std::uint64_t steps = full ? full_steps : (examples + batch_ - 1) / batch_;
+    if (step_of_epoch_ == 0 && (!full || epochs_ == 0)) order_.permute(Random(problem_.seed, epochs_));
     while (step_of_epoch_ < steps) {
-      const std::size_t first = batch_ == order_.size() ? 0 : step_of_epoch_ * batch_;
+      const std::size_t first = full ? 0 : step_of_epoch_ * batch_;
       step(order_.batch(first, batch_));
       ++step_of_epoch_;
       if (!control.proceed(static_cast<double>(step_of_epoch_) / static_cast<double>(steps))) return false;
@@ -176,23 +178,12 @@ class L1Subgradient final : public Solver {
   double step_length(double squares) {
     if (squares_ == 0) return 0;  // every label is found already
     // The step that brings the first linear model, R(0) + <g, w>, down to zero.
-    if (first_step_ == 0) first_step_ = largest_loss() / squares;
+    if (first_step_ == 0) first_step_ = mean_largest_loss(problem_) / squares;
     if (options_.l1_step == L1Step::root)
       return (options_.step_size > 0 ? options_.step_size : first_step_) /
              std::sqrt(static_cast<double>(steps_));
     if (distance_ == 0) distance_ = first_part * first_step_ * std::sqrt(squares);
     return (options_.step_size > 0 ? options_.step_size : distance_) / std::sqrt(squares_);
-  }
-
-  double largest_loss() const {
-    double sum = 0;
-    for (std::size_t m = 0; m < problem_.data.size(); ++m) {
-      const FactorGraph graph = problem_.data[m];
-      double most = 0;
-      for (std::size_t i = 0; i < graph.variables(); ++i) most += static_cast<double>(graph.loss(i));
-      sum += most * problem_.objective.loss_scale(graph);
-    }
-    return problem_.objective.mean(sum);
   }
 
   void shrink(double eta) {

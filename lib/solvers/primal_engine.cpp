@@ -41,14 +41,7 @@ class PrimalEngine final : public Solver {
         workers_(static_cast<std::size_t>(problem.arena.threads())),
         slots_(std::min<std::size_t>(settings.batch, problem.data.size())),
         shown_(weights_.size(), 0.0) {
-    double loss = 0;
-    for (std::size_t m = 0; m < problem.data.size(); ++m) {
-      const FactorGraph graph = problem.data[m];
-      double most = 0;
-      for (std::size_t i = 0; i < graph.variables(); ++i) most += static_cast<double>(graph.loss(i));
-      loss += most * problem.objective.loss_scale(graph);
-    }
-    radius_ = std::sqrt(problem.objective.mean(loss) / problem.objective.lambda);
+    radius_ = std::sqrt(mean_largest_loss(problem) / problem.objective.lambda);
   }
 
   std::string_view name() const override { return settings_.name; }
@@ -208,6 +201,17 @@ class OracleRule final : public SubgradientRule {
 };
 
 }  // namespace
+
+double mean_largest_loss(const Problem& problem) {
+  double sum = 0;
+  for (std::size_t m = 0; m < problem.data.size(); ++m) {
+    const FactorGraph graph = problem.data[m];
+    double most = 0;
+    for (std::size_t i = 0; i < graph.variables(); ++i) most += static_cast<double>(graph.loss(i));
+    sum += most * problem.objective.loss_scale(graph);
+  }
+  return problem.objective.mean(sum);
+}
 
 std::unique_ptr<Solver> make_primal_engine(const Problem& problem, const PrimalSettings& settings,
                                            std::unique_ptr<SubgradientRule> rule) {

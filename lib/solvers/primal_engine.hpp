@@ -50,6 +50,8 @@ struct PrimalSettings {
 // Throws UsageError in asynchronous mode.
 std::unique_ptr<Solver> make_primal_engine(const Problem& problem, const PrimalSettings& settings,
                                            std::unique_ptr<SubgradientRule> rule);
+// Mean over the examples of the loss of a labelling that is wrong everywhere: P(0), where oracles are exact.
+double mean_largest_loss(const Problem& problem);
 // The labelling, or the fractional point, that the problem's oracle finds.
 std::unique_ptr<SubgradientRule> make_oracle_rule(const Problem& problem);
 

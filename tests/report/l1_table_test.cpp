@@ -37,8 +37,9 @@ TEST(L1Table, HasAllRowsCurvesAndClaims) {
     }
   }
   // Larger balls leave more weights, a larger adaptive λ fewer.
-  const SparsityRow &ball = table.sparsity[1], &em = table.sparsity[3];
+  const SparsityRow &ball = table.sparsity[0], &online = table.sparsity[1], &em = table.sparsity[3];
   EXPECT_LT(ball.total.front(), ball.total.back());
+  EXPECT_GT(online.total.front(), ball.total.front()) << "steps over one sequence leave small weights";
   EXPECT_GT(em.total.front(), em.total.back());
   ASSERT_EQ(table.errors.size(), 6U);
   for (const ErrorCurve& curve : table.errors) {
