@@ -81,7 +81,7 @@ class Study {
     result_.examples = data.size();
     result_.usable_cores = usable_cores();
     result_.repeats = options.repeats;
-    result_.simulated = plan_simulations(train_, options, threads_);
+    result_.simulated = plan_simulations(data, train_, options, threads_);
   }
 
   ScaleResult run() {

@@ -22,8 +22,8 @@ std::vector<ScaleRow> make_rows(std::span<const ScaleRun> runs, std::span<const 
 
 // What is to be simulated, the one worker that others are compared with first. Throws UsageError where the
 // solver's passes do not depend on the number of workers, or its staleness cannot be replayed.
-std::vector<SimulatedRow> plan_simulations(const TrainOptions& train, const ScaleOptions& options,
-                                           std::span<const int> threads);
+std::vector<SimulatedRow> plan_simulations(const Dataset& data, const TrainOptions& train,
+                                           const ScaleOptions& options, std::span<const int> threads);
 // Trains as the row says, and returns what train() reported; the row's targets are filled in.
 Report simulate(const Dataset& data, const TrainOptions& train, std::span<const double> gaps,
                 const std::atomic<bool>* stop, SimulatedRow& row);

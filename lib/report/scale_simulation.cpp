@@ -39,8 +39,9 @@ bool set_batch(SolverOptions& solver, std::uint32_t batch) {
       solver);
 }
 
-std::uint32_t usual_delay(std::uint32_t workers) {
-  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, std::uint64_t{workers} * async_block / 2));
+std::uint32_t usual_delay(const Dataset& data, std::uint32_t workers) {
+  return static_cast<std::uint32_t>(
+      std::max<std::uint64_t>(1, (std::uint64_t{workers} - 1) * async_block(data, workers)));
 }
 
 SimulatedRow batch_row(std::uint32_t workers, std::uint32_t visits) {
@@ -62,8 +63,8 @@ SimulatedRow delay_row(std::uint32_t workers, std::uint32_t delay) {
 
 }  // namespace
 
-std::vector<SimulatedRow> plan_simulations(const TrainOptions& train, const ScaleOptions& options,
-                                           std::span<const int> threads) {
+std::vector<SimulatedRow> plan_simulations(const Dataset& data, const TrainOptions& train,
+                                           const ScaleOptions& options, std::span<const int> threads) {
   std::vector<SimulatedRow> rows;
   if (options.simulate_workers.empty()) {
     if (options.delay) throw UsageError("a delay is simulated for a number of workers: none is given");
@@ -87,7 +88,7 @@ std::vector<SimulatedRow> plan_simulations(const TrainOptions& train, const Scal
   if (delayed)
     for (const int count : threads) workers.insert(static_cast<std::uint32_t>(count));
   for (const std::uint32_t count : workers)
-    rows.push_back(delayed ? delay_row(count, usual_delay(count))
+    rows.push_back(delayed ? delay_row(count, usual_delay(data, count))
                            : batch_row(count, options.visits_per_worker));
   return rows;
 }

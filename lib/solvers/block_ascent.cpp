@@ -19,6 +19,12 @@ bool is_compiled(Visit kind) { return kind == Visit::cached || kind == Visit::su
 
 }  // namespace
 
+std::size_t async_block(const Dataset& data, std::size_t workers) {
+  constexpr std::size_t least = 8, cells_per_visit = 16, parts = 16;
+  return std::clamp<std::size_t>(data.templates().storage() / cells_per_visit, least,
+                                 std::max(least, data.size() / (parts * workers)));
+}
+
 BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blocks, std::size_t batch,
                          const BcfwOptions& options)
     : problem_(problem),
@@ -125,25 +131,24 @@ BlockAscent::Result BlockAscent::visit_compiled(std::span<const std::uint32_t> e
 
 BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> examples, Visit kind) {
   std::vector<Result> results(workers_.size());
+  const std::size_t cells = weights_.size();
   problem_.arena.for_each_block(
-      examples.size(), async_block,
+      examples.size(), async_block(problem_.data, workers_.size()),
       [&](std::size_t begin, std::size_t end, int index) {
         BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
-        Result& result = results[static_cast<std::size_t>(index)];
-        BlockStep& step = worker.step;
         const auto start = WorkClock::Clock::now();
-        weights_.refresh(worker.replica.reserve(weights_.size()));
-        committing_.add(index, WorkClock::Clock::now() - start);
-        ++worker.replica_version;
-        // A clock is read around one commit of the block, which stands for all of them.
-        const std::size_t timed = begin + worker.replica_version % (end - begin);
+        double* const own = worker.replica.reserve(2 * cells);
+        double* const seen = own + cells;
+        weights_.refresh(own);
+        std::copy_n(own, cells, seen);
+        const auto refreshed = WorkClock::Clock::now();
         for (std::size_t k = begin; k < end; ++k) {
-          step.example = examples[k];
-          propose(worker.replica.data(), worker.replica_version, kind, worker, step);
-          const auto proposed = k == timed ? WorkClock::Clock::now() : WorkClock::Clock::time_point{};
-          commit_async(kind, worker, result);
-          if (k == timed) committing_.add(index, WorkClock::Clock::now() - proposed, end - begin);
+          if (is_compiled(kind) && k + ahead < end) program_.prefetch(examples[k + ahead]);
+          visit_alone(examples[k], kind, own, worker, results[static_cast<std::size_t>(index)]);
         }
+        const auto visited = WorkClock::Clock::now();
+        worker.adds.add(weights_.publish(own, seen));
+        committing_.add(index, WorkClock::Clock::now() - visited + (refreshed - start));
       },
       &proposing_);
   Result sum;
@@ -154,6 +159,28 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
   return sum;
 }
 
+void BlockAscent::visit_alone(std::uint32_t example, Visit kind, double* w, BlockWorker& worker,
+                              Result& result) {
+  const Dataset& data = problem_.data;
+  BlockStep& step = worker.step;
+  step.example = example;
+  propose(w, ++worker.replica_version, kind, worker, step);
+  result.gap += step.block_gap;
+  if (is_compiled(kind)) {
+    if (step.terms.empty()) return;
+    result.gain += take(step, kind, step.slope, [&](double scale) { program_.commit(step, scale, w); });
+    return;
+  }
+  const double slope =
+      step.changes.empty() && step.deviations.empty()
+          ? 0
+          : step.loss_change + product(data, step.changes, w) + product(data, step.deviations, w);
+  result.gain += take(step, kind, slope, [&](double scale) {
+    add_changes(data, step.changes, scale, w);
+    add_changes(data, step.deviations, scale, w);
+  });
+}
+
 void BlockAscent::propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker,
                           BlockStep& step) {
   if (is_compiled(kind)) {
@@ -161,27 +188,6 @@ void BlockAscent::propose(const double* w, std::uint64_t version, Visit kind, Bl
   } else {
     blocks_->propose(w, version, kind, worker, step);
   }
-}
-
-void BlockAscent::commit_async(Visit kind, BlockWorker& worker, Result& result) {
-  const BlockStep& step = worker.step;
-  const Dataset& data = problem_.data;
-  result.gap += step.block_gap;
-  if (is_compiled(kind)) {
-    if (step.terms.empty()) return;
-    const double slope = step.loss_change + program_.product_async(step, weights_);
-    result.gain += take(step, kind, slope,
-                        [&](double scale) { worker.adds.add(program_.commit_async(step, scale, weights_)); });
-    return;
-  }
-  const double slope = step.changes.empty() && step.deviations.empty()
-                           ? 0
-                           : step.loss_change + weights_.product_async(data, step.changes) +
-                                 weights_.product_async(data, step.deviations);
-  result.gain += take(step, kind, slope, [&](double scale) {
-    worker.adds.add(weights_.commit_async(data, step.changes, scale));
-    worker.adds.add(weights_.commit_async(data, step.deviations, scale));
-  });
 }
 
 BlockAscent::Result BlockAscent::visit_delayed(std::span<const std::uint32_t> examples, Visit kind) {
@@ -289,7 +295,7 @@ std::optional<WorkSplit> BlockAscent::work() const {
   WorkSplit split;
   split.oracle_seconds = proposing_.seconds();
   split.commit_seconds = committing_.seconds();
-  // There commits are part of what the workers do beside each other; their time is an estimate.
+  // There commits are part of what the workers do beside each other.
   if (problem_.mode == Mode::async)
     split.oracle_seconds = std::max(0.0, split.oracle_seconds - split.commit_seconds);
   AtomicAdds adds;

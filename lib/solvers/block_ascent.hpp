@@ -5,11 +5,13 @@
 //     length = clip01( <μ'−μ, θ> ÷ (|ψ(μ')−ψ(μ)|²/(λM)) )        w += length/(λM)·(ψ(μ') − ψ(μ))
 //
 // so that D never falls, and a direction found at stale weights gets a shorter step or none. Asynchronously,
-// every task reads a private copy of w, refreshed by relaxed loads, and adds to w atomically; an example's
-// block belongs to the one task that visits it.
+// every task makes its visits on a private copy of w, one after the other, and adds what became of it to w
+// atomically; an example's block belongs to the one task that visits it. Adding every change at once would
+// have cores wait for each other's cache lines, visit for visit: three times as long on OCR words. Changes
+// of other tasks are seen a block late, so D may fall there.
 //
 // Problem::delay = D replays on one thread what staleness costs: visit k proposes against w as of D visits
-// earlier, and its line search and change are of the current w, as asynchronously.
+// earlier, and its line search and change are of the current w.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +30,10 @@
 
 namespace margrave {
 
-// Asynchronous mode: visits per refresh of a worker's copy of w. W workers in step with each other see w as
-// of W·async_block/2 changes earlier, on average.
-inline constexpr std::size_t async_block = 8;
+// Asynchronous mode: visits that a worker makes on its copy of w between two exchanges with the others. Many
+// enough that copying w costs little beside them, few enough that W workers together are a small part of a
+// pass. Of the W − 1 others, each has one block of visits that are not seen, on average.
+std::size_t async_block(const Dataset& data, std::size_t workers);
 
 class BlockAscent {
  public:
@@ -91,8 +94,8 @@ class BlockAscent {
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_delayed(std::span<const std::uint32_t> examples, Visit kind);
   void propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker, BlockStep& step);
-  // The line search and the change of the worker's step.
-  void commit_async(Visit kind, BlockWorker& worker, Result& result);
+  // The worker's visit, with its line search and change on the worker's own w.
+  void visit_alone(std::uint32_t example, Visit kind, double* w, BlockWorker& worker, Result& result);
   template <class Commit>
   double take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes);
 

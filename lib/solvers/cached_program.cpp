@@ -142,28 +142,6 @@ void CachedProgram::commit(const BlockStep& step, double scale, double* w) const
     add_term(shelf, shelf.term[c.term], scale * c.coefficient, PlainAdd{w});
 }
 
-double CachedProgram::product_async(const BlockStep& step, const WeightStore& weights) const noexcept {
-  const Shelf& shelf = shelves_[step.example / shelf_examples];
-  double sum = 0;
-  for (const TermChange& c : step.terms)
-    sum += c.coefficient * term_score(shelf, shelf.term[c.term], [&](std::uint64_t row, std::uint64_t cell) {
-             return weights.load(row + cell);
-           });
-  return sum;
-}
-
-AtomicAdds CachedProgram::commit_async(const BlockStep& step, double scale,
-                                       WeightStore& weights) const noexcept {
-  const Shelf& shelf = shelves_[step.example / shelf_examples];
-  AtomicAdds count;
-  for (const TermChange& c : step.terms)
-    add_term(shelf, shelf.term[c.term], scale * c.coefficient,
-             [&](std::uint64_t row, std::uint64_t cell, double value) {
-               count.add({1, weights.add(row + cell, value)});
-             });
-  return count;
-}
-
 CachedProgram::CachedProgram(const Problem& problem, const BcfwOptions& options)
     : problem_(problem),
       options_(options),

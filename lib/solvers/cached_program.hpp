@@ -42,11 +42,9 @@ class CachedProgram {
   }
   void move_weights_of(std::size_t m, const double* target, double length);
 
-  // <w, step> but for the loss, and w += scale·step; asynchronously by relaxed loads and atomic additions.
+  // <w, step> but for the loss, and w += scale·step.
   double product(const BlockStep& step, const double* w) const;
   void commit(const BlockStep& step, double scale, double* w) const;
-  double product_async(const BlockStep& step, const WeightStore& weights) const noexcept;
-  AtomicAdds commit_async(const BlockStep& step, double scale, WeightStore& weights) const noexcept;
 
   // All weights and losses, example by example; those of example m start at begin(m).
   std::span<const double> weights() const { return weight_; }

@@ -13,6 +13,32 @@ constexpr std::uint64_t least_shard = 1024;
 constexpr std::uint64_t most_shards = 64;
 constexpr std::uint64_t line = cache_line / sizeof(double);
 constexpr std::size_t cells_per_block = 1U << 14U;
+
+// Of a small model every shard would look at every change for a few cells. A large batch of changes is cut
+// into parts instead, each with sums of its own that are then added up in order: the parts depend on the
+// batch and the model alone, so the bits do not depend on the threads.
+constexpr std::uint64_t small_model = 1U << 15U;
+constexpr std::size_t changes_per_part = 256, most_parts = 16;
+std::size_t parts_of(std::uint64_t cells, std::size_t changes) {
+  return cells > small_model ? 1 : std::clamp<std::size_t>(changes / changes_per_part, 1, most_parts);
+}
+
+// add(changes of a part, its cells), which are zero; then merge(cell, sum of a part) in the order of parts.
+template <class Cell, class Add, class Merge>
+void commit_parts(Arena& arena, std::span<const CliqueChange> changes, std::size_t parts, std::uint64_t cells,
+                  std::vector<Cell>& sums, Add&& add, Merge&& merge) {
+  sums.resize(parts * cells);
+  arena.for_each_block(parts, 1, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t k = begin; k < end; ++k) {
+      Cell* const own = sums.data() + k * cells;
+      std::fill_n(own, cells, Cell{});
+      const std::size_t first = changes.size() * k / parts;
+      add(changes.subspan(first, changes.size() * (k + 1) / parts - first), own);
+    }
+  });
+  for (std::size_t k = 0; k < parts; ++k)
+    for (std::uint64_t i = 0; i < cells; ++i) merge(i, sums[k * cells + i]);
+}
 }  // namespace
 
 Shards::Shards(std::uint64_t storage) {
@@ -34,6 +60,19 @@ void add_changes(const Dataset& data, std::span<const CliqueChange> changes, dou
   }
 }
 
+double product(const Dataset& data, std::span<const CliqueChange> changes, const double* cells) {
+  double sum = 0;
+  for (const CliqueChange& c : changes)
+    sum += c.coefficient * state_score(data, data.templates()[c.template_index], c.input, c.joint, cells);
+  return sum;
+}
+
+double product(const Dataset& data, std::span<const DeviationChange> changes, const double* cells) {
+  double sum = 0;
+  for (const DeviationChange& c : changes) sum += c.coefficient * deviation_score(data, c.deviation, cells);
+  return sum;
+}
+
 WeightStore::WeightStore(const TemplateSet& templates)
     : templates_(&templates),
       shards_(templates.storage()),
@@ -47,6 +86,14 @@ void WeightStore::assign(std::span<const double> w) {
 
 void WeightStore::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes,
                          double scale) {
+  if (const std::size_t parts = parts_of(size_, changes.size()); parts > 1) {
+    commit_parts(
+        arena, changes, parts, size_, part_sums_,
+        [&](std::span<const CliqueChange> own, double* cells) { add_changes(data, own, scale, cells); },
+        [&](std::uint64_t cell, double sum) { cells_[cell] += sum; });
+    ++version_;
+    return;
+  }
   shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
     for (CliqueChange change : changes) {
       change.coefficient *= scale;  // first, as the serial commit does: the same bits
@@ -67,64 +114,16 @@ void WeightStore::commit(const Dataset& data, std::span<const DeviationChange> c
   ++version_;
 }
 
-double WeightStore::product(const Dataset& data, std::span<const DeviationChange> changes) const {
-  double sum = 0;
-  for (const DeviationChange& c : changes)
-    sum += c.coefficient * deviation_score(data, c.deviation, cells_.data());
-  return sum;
-}
-
 void WeightStore::commit(const WeightChange& change, double scale) {
   change.add_to(cells_.data(), scale);
   ++version_;
 }
 
-double WeightStore::product(const Dataset& data, std::span<const CliqueChange> changes) const {
-  double sum = 0;
-  for (const CliqueChange& c : changes)
-    sum +=
-        c.coefficient * state_score(data, (*templates_)[c.template_index], c.input, c.joint, cells_.data());
-  return sum;
-}
-
-AtomicAdds WeightStore::commit_async(const Dataset& data, std::span<const CliqueChange> changes,
-                                     double scale) noexcept {
+AtomicAdds WeightStore::publish(const double* own, const double* seen) noexcept {
   AtomicAdds count;
-  for (const CliqueChange& c : changes) {
-    for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, scale * c.coefficient,
-                    [&](std::uint64_t cell, double value) {
-                      count.add({1, add(cell, value)});
-                    });
-  }
+  for (std::uint64_t i = 0; i < size_; ++i)
+    if (own[i] != seen[i]) count.add({1, add(i, own[i] - seen[i])});
   return count;
-}
-
-double WeightStore::product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept {
-  double sum = 0;
-  for (const CliqueChange& c : changes) {
-    for_each_weight(data, (*templates_)[c.template_index], c.input, c.joint, c.coefficient,
-                    [&](std::uint64_t cell, double value) { sum += value * load(cell); });
-  }
-  return sum;
-}
-
-AtomicAdds WeightStore::commit_async(const Dataset& data, std::span<const DeviationChange> changes,
-                                     double scale) noexcept {
-  AtomicAdds count;
-  for (const DeviationChange& c : changes)
-    for_each_weight(data, c.deviation, scale * c.coefficient, [&](std::uint64_t cell, double value) {
-      count.add({1, add(cell, value)});
-    });
-  return count;
-}
-
-double WeightStore::product_async(const Dataset& data,
-                                  std::span<const DeviationChange> changes) const noexcept {
-  double sum = 0;
-  for (const DeviationChange& c : changes)
-    for_each_weight(data, c.deviation, c.coefficient,
-                    [&](std::uint64_t cell, double value) { sum += value * load(cell); });
-  return sum;
 }
 
 AtomicAdds WeightStore::commit_async(const WeightChange& change, double scale) noexcept {
@@ -152,13 +151,28 @@ void WeightAccumulator::clear(Arena& arena) {
 
 void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes) {
   clear_ = false;
+  const auto add = [](TwoSum& cell, double value) {
+    const TwoSum t = two_sum(cell.sum, value);
+    cell = {t.sum, cell.error + t.error};
+  };
+  if (const std::size_t parts = parts_of(size_, changes.size()); parts > 1) {
+    commit_parts(
+        arena, changes, parts, size_, part_sums_,
+        [&](std::span<const CliqueChange> own, TwoSum* cells) {
+          for (const CliqueChange& c : own)
+            for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
+                            [&](std::uint64_t cell, double value) { add(cells[cell], value); });
+        },
+        [&](std::uint64_t cell, const TwoSum& sum) {
+          add(cells_[cell], sum.sum);
+          cells_[cell].error += sum.error;
+        });
+    return;
+  }
   shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
-    for (const CliqueChange& change : changes) {
-      for_each_cell_between(data, change, begin, end, [&](std::uint64_t cell, double value) {
-        const TwoSum t = two_sum(cells_[cell].sum, value);
-        cells_[cell] = {t.sum, cells_[cell].error + t.error};
-      });
-    }
+    for (const CliqueChange& change : changes)
+      for_each_cell_between(data, change, begin, end,
+                            [&](std::uint64_t cell, double value) { add(cells_[cell], value); });
   });
 }
 

@@ -3,7 +3,7 @@
 // A shard is a run of storage cells that starts on a cache line. Two ways in:
 //  - commit(): deterministic. Many workers, each applying *all* of a batch's changes, in index order, to the
 //    cells of its own shards. No two workers write one cell, and every cell sees its additions in one order:
-//    the same bits at any number of threads.
+//    the same bits at any number of threads. Large batches of a small model are summed in parts instead.
 //  - add(): asynchronous. Relaxed atomic additions per cell from any thread, no locks. Readers that run
 //    beside it use load() or refresh().
 #pragma once
@@ -52,6 +52,9 @@ struct AtomicAdds {
 // cells += scale · Σ changes, in order.
 void add_changes(const Dataset& data, std::span<const CliqueChange> changes, double scale, double* cells);
 void add_changes(const Dataset& data, std::span<const DeviationChange> changes, double scale, double* cells);
+// <cells, Σ changes>
+double product(const Dataset& data, std::span<const CliqueChange> changes, const double* cells);
+double product(const Dataset& data, std::span<const DeviationChange> changes, const double* cells);
 
 // Runs of storage cells; their number depends on the weights alone, never on the threads.
 class Shards {
@@ -92,11 +95,11 @@ class WeightStore {
   std::span<const double> span() const { return {cells_.data(), size_}; }
   // Names the contents: changes with every deterministic write. Never 0.
   std::uint64_t version() const { return version_; }
-  std::uint64_t bytes() const { return cells_.bytes(); }
+  std::uint64_t bytes() const { return cells_.bytes() + part_sums_.capacity() * sizeof(double); }
 
   void assign(std::span<const double> w);
 
-  // w += scale · Σ changes, in order; parallel by shard.
+  // w += scale · Σ changes, in order; parallel by shard, or by part of the changes.
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes, double scale);
   // The same from one thread: a single small change set between exact line searches.
   void commit(const Dataset& data, std::span<const CliqueChange> changes, double scale);
@@ -109,8 +112,12 @@ class WeightStore {
     ++version_;
   }
   // <w, Σ changes>
-  double product(const Dataset& data, std::span<const CliqueChange> changes) const;
-  double product(const Dataset& data, std::span<const DeviationChange> changes) const;
+  double product(const Dataset& data, std::span<const CliqueChange> changes) const {
+    return margrave::product(data, changes, cells_.data());
+  }
+  double product(const Dataset& data, std::span<const DeviationChange> changes) const {
+    return margrave::product(data, changes, cells_.data());
+  }
   double product(const WeightChange& change) const { return change.product(cells_.data()); }
 
   // Asynchronous mode. Returns the number of failed attempts.
@@ -129,11 +136,8 @@ class WeightStore {
   void refresh(double* local) const noexcept {
     for (std::uint64_t i = 0; i < size_; ++i) local[i] = load(i);
   }
-  AtomicAdds commit_async(const Dataset& data, std::span<const CliqueChange> changes, double scale) noexcept;
-  double product_async(const Dataset& data, std::span<const CliqueChange> changes) const noexcept;
-  AtomicAdds commit_async(const Dataset& data, std::span<const DeviationChange> changes,
-                          double scale) noexcept;
-  double product_async(const Dataset& data, std::span<const DeviationChange> changes) const noexcept;
+  // w += own − seen: what a worker made of the copy it saw.
+  AtomicAdds publish(const double* own, const double* seen) noexcept;
   AtomicAdds commit_async(const WeightChange& change, double scale) noexcept;
   double product_async(const WeightChange& change) const noexcept;
 
@@ -143,6 +147,7 @@ class WeightStore {
   Buffer<double> cells_;
   std::uint64_t size_;
   std::uint64_t version_ = 1;
+  std::vector<double> part_sums_;  // of a large batch of changes
 };
 
 // Compensated sums for every cell: w rebuilt from a dual point to the last bit that matters.
@@ -155,13 +160,14 @@ class WeightAccumulator {
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes);
   // w = scale · sums, and the sums are cleared on the way: a pass over large models less.
   void take(Arena& arena, double scale, std::span<double> w);
-  std::uint64_t bytes() const { return cells_.bytes(); }
+  std::uint64_t bytes() const { return cells_.bytes() + part_sums_.capacity() * sizeof(TwoSum); }
 
  private:
   Shards shards_;
   std::uint64_t size_;
   Buffer<TwoSum> cells_;  // sum and error; not touched before clear()
   bool clear_ = false;
+  std::vector<TwoSum> part_sums_;
 };
 
 template <class Add>
