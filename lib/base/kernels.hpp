@@ -104,6 +104,8 @@ struct Kernels {
   EntropyAlong (*entropy_along)(const double* mass, const double* change, std::size_t n, double length);
   // data[i] *= factor
   void (*scale)(double* data, std::size_t n, double factor);
+  // out[i] = a[i]·b[i]; `out` may be one of them.
+  void (*multiply_each)(const double* a, const double* b, std::size_t n, double* out);
 
   // Viterbi along a path of variables with equally many states, all rows padded: with value_{-1} = first,
   // best_t[b] = max_a value_{t−1}[a] + table[t][a·padded(states) + b] and value_t = best_t + node[t], t <

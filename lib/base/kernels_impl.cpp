@@ -182,6 +182,12 @@ void scale(double* data, size_t n, double factor) {
   for (; i < n; ++i) data[i] *= factor;
 }
 
+void multiply_each(const double* a, const double* b, size_t n, double* out) {
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) store(out + i, multiply(load(a + i), load(b + i)));
+  for (; i < n; ++i) out[i] = a[i] * b[i];
+}
+
 }  // namespace
 
 extern const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA);
@@ -213,6 +219,7 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     least_finite,
     entropy_along,
     scale,
+    multiply_each,
     max_plus_path,
     first_maximum,
 };

@@ -190,7 +190,7 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
       std::copy_n(line, padded(n), alpha);
     } else {
       k.sum_product(alpha - row, top.states[plan.steps[t - 1].variable], tables[t - 1], lined(n), n, alpha);
-      for (std::size_t b = 0; b < padded(n); ++b) alpha[b] *= line[b];
+      k.multiply_each(alpha, line, padded(n), alpha);
       log_partition += tables.shift(t - 1);
     }
     const auto [c, least] = k.sum_and_least(alpha, n);
@@ -213,9 +213,8 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
       const double* alpha = alphas + (t - 1) * row;
       k.sum_product(lines + t * row, n, scratch.exponentials.transposed.data(), lined(n), n, beta);
       double* line = lines + (t - 1) * row;
-      for (std::size_t a = 0; a < padded(n); ++a) line[a] *= beta[a];
-      double* here = marginals.data() + top.clique_offset[plan.steps[t - 1].variable];
-      for (std::size_t a = 0; a < n; ++a) here[a] = alpha[a] * beta[a];
+      k.multiply_each(line, beta, padded(n), line);
+      k.multiply_each(alpha, beta, n, marginals.data() + top.clique_offset[plan.steps[t - 1].variable]);
     }
     k.outer_sums(alphas, lines + row, row, length - 1, n, tables[0], lined(n), n,
                  marginals.data() + top.clique_offset[top.variables()]);

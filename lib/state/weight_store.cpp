@@ -18,26 +18,11 @@ constexpr std::size_t cells_per_block = 1U << 14U;
 // into parts instead, each with sums of its own that are then added up in order: the parts depend on the
 // batch and the model alone, so the bits do not depend on the threads.
 constexpr std::uint64_t small_model = 1U << 15U;
-constexpr std::size_t changes_per_part = 256, most_parts = 16;
+constexpr std::size_t least_changes = 256;  // of a part; at least one for every eight cells
+constexpr std::size_t most_parts = 16;
 std::size_t parts_of(std::uint64_t cells, std::size_t changes) {
-  return cells > small_model ? 1 : std::clamp<std::size_t>(changes / changes_per_part, 1, most_parts);
-}
-
-// add(changes of a part, its cells), which are zero; then merge(cell, sum of a part) in the order of parts.
-template <class Cell, class Add, class Merge>
-void commit_parts(Arena& arena, std::span<const CliqueChange> changes, std::size_t parts, std::uint64_t cells,
-                  std::vector<Cell>& sums, Add&& add, Merge&& merge) {
-  sums.resize(parts * cells);
-  arena.for_each_block(parts, 1, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t k = begin; k < end; ++k) {
-      Cell* const own = sums.data() + k * cells;
-      std::fill_n(own, cells, Cell{});
-      const std::size_t first = changes.size() * k / parts;
-      add(changes.subspan(first, changes.size() * (k + 1) / parts - first), own);
-    }
-  });
-  for (std::size_t k = 0; k < parts; ++k)
-    for (std::uint64_t i = 0; i < cells; ++i) merge(i, sums[k * cells + i]);
+  if (cells > small_model) return 1;
+  return std::clamp<std::size_t>(changes / std::max<std::size_t>(least_changes, cells / 8), 1, most_parts);
 }
 }  // namespace
 
@@ -87,10 +72,15 @@ void WeightStore::assign(std::span<const double> w) {
 void WeightStore::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes,
                          double scale) {
   if (const std::size_t parts = parts_of(size_, changes.size()); parts > 1) {
-    commit_parts(
-        arena, changes, parts, size_, part_sums_,
-        [&](std::span<const CliqueChange> own, double* cells) { add_changes(data, own, scale, cells); },
-        [&](std::uint64_t cell, double sum) { cells_[cell] += sum; });
+    part_sums_.resize(parts * size_);
+    arena.for_each_block(parts, 1, [&](std::size_t part, std::size_t, int) {
+      double* const own = part_sums_.data() + part * size_;
+      std::fill_n(own, size_, 0.0);
+      const std::size_t first = changes.size() * part / parts;
+      add_changes(data, changes.subspan(first, changes.size() * (part + 1) / parts - first), scale, own);
+    });
+    for (std::size_t part = 0; part < parts; ++part)
+      kernels().add_scaled(part_sums_.data() + part * size_, size_, 1.0, cells_.data());
     ++version_;
     return;
   }
@@ -155,20 +145,6 @@ void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<cons
     const TwoSum t = two_sum(cell.sum, value);
     cell = {t.sum, cell.error + t.error};
   };
-  if (const std::size_t parts = parts_of(size_, changes.size()); parts > 1) {
-    commit_parts(
-        arena, changes, parts, size_, part_sums_,
-        [&](std::span<const CliqueChange> own, TwoSum* cells) {
-          for (const CliqueChange& c : own)
-            for_each_weight(data, data.templates()[c.template_index], c.input, c.joint, c.coefficient,
-                            [&](std::uint64_t cell, double value) { add(cells[cell], value); });
-        },
-        [&](std::uint64_t cell, const TwoSum& sum) {
-          add(cells_[cell], sum.sum);
-          cells_[cell].error += sum.error;
-        });
-    return;
-  }
   shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
     for (const CliqueChange& change : changes)
       for_each_cell_between(data, change, begin, end,

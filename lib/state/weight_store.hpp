@@ -160,14 +160,13 @@ class WeightAccumulator {
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes);
   // w = scale · sums, and the sums are cleared on the way: a pass over large models less.
   void take(Arena& arena, double scale, std::span<double> w);
-  std::uint64_t bytes() const { return cells_.bytes() + part_sums_.capacity() * sizeof(TwoSum); }
+  std::uint64_t bytes() const { return cells_.bytes(); }
 
  private:
   Shards shards_;
   std::uint64_t size_;
   Buffer<TwoSum> cells_;  // sum and error; not touched before clear()
   bool clear_ = false;
-  std::vector<TwoSum> part_sums_;
 };
 
 template <class Add>

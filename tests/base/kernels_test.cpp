@@ -402,6 +402,8 @@ TEST_P(KernelsOf, ReductionsEqualNaiveLoops) {
     std::vector<double> scaled = w;
     k_->scale(scaled.data(), n, 0.5);
     for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(scaled[i], 0.5 * w[i]);
+    k_->multiply_each(scaled.data(), w.data(), n, scaled.data());
+    for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(scaled[i], 0.5 * w[i] * w[i]);
   }
 }
 
