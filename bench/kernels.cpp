@@ -259,6 +259,39 @@ void forward_backward(benchmark::State& state) {
 }
 MARGRAVE_BENCHMARK(forward_backward)->Args({8, 26})->Args({25, 22})->Args({50, 45})->Args({8, 4});
 
+// What training over all examples asks for: transitions' marginals summed over the chain.
+void forward_backward_summed(benchmark::State& state) {
+  const Chain chain = chains(state);
+  const Dataset& data = chain.problem.data;
+  Scratch scratch;
+  const Topology& top = data[0].topology();
+  const std::size_t nodes = top.clique_offset[top.variables()];
+  const std::size_t table = top.clique_offset[top.variables() + 1] - nodes;
+  std::vector<double> marginals(top.cells());
+  std::vector<double> wanted(top.cells());
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    bool summed = false;
+    chain.oracle->marginals(data[m], chain.potentials[m], scratch, wanted);
+    chain.oracle->summed_marginals(data[m], chain.potentials[m], scratch, marginals, summed);
+    if (!summed) return state.SkipWithError("these chains are not summed");
+    for (std::size_t i = nodes + table; i < wanted.size(); ++i)
+      wanted[nodes + (i - nodes) % table] += wanted[i];
+    for (std::size_t i = 0; i < nodes + table; ++i)
+      if (!close(marginals[i], wanted[i])) return state.SkipWithError("wrong marginals");
+  }
+  std::size_t m = 0;
+  // A multiply-add a cell forward, back, and for the sum; exponentials of the nodes.
+  const double operations =
+      3 * pair_cells(state) + 18.0 * static_cast<double>(state.range(0) * state.range(1));
+  measure(state, {{multiply_adds(), operations}}, [&] {
+    bool summed = false;
+    benchmark::DoNotOptimize(
+        chain.oracle->summed_marginals(data[m], chain.potentials[m], scratch, marginals, summed));
+    m = (m + 1) % 4;
+  });
+}
+MARGRAVE_BENCHMARK(forward_backward_summed)->Args({8, 26})->Args({25, 22})->Args({50, 45});
+
 // The log domain, which takes over where scores spread too far.
 void forward_backward_log(benchmark::State& state) {
   Chain chain = chains(state);
