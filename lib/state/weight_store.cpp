@@ -59,10 +59,7 @@ double product(const Dataset& data, std::span<const DeviationChange> changes, co
 }
 
 WeightStore::WeightStore(const TemplateSet& templates)
-    : templates_(&templates),
-      shards_(templates.storage()),
-      cells_(templates.storage(), 0.0),
-      size_(templates.storage()) {}
+    : shards_(templates.storage()), cells_(templates.storage(), 0.0), size_(templates.storage()) {}
 
 void WeightStore::assign(std::span<const double> w) {
   std::copy(w.begin(), w.end(), cells_.data());

@@ -142,7 +142,6 @@ class WeightStore {
   double product_async(const WeightChange& change) const noexcept;
 
  private:
-  const TemplateSet* templates_;
   Shards shards_;
   Buffer<double> cells_;
   std::uint64_t size_;
