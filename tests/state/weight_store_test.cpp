@@ -214,7 +214,7 @@ TEST(WeightStore, LargeBatchesAreSummedInParts) {
   std::vector<long double> wanted(data.templates().storage(), 0.0L);
   for (const auto& c : changes) add_by_definition(data, c, 0.5, wanted);
   std::vector<double> first;
-  for (const int threads : {1, 2, 3, 7}) {
+  for (const int threads : arena_threads()) {
     Arena arena(threads);
     WeightStore store(data.templates());
     store.commit(arena, data, changes, 0.5);
