@@ -33,9 +33,8 @@ constexpr std::string_view study_help =
     "Simulation: W workers need the passes of batches of W × --visits-per-worker visits (the very steps that "
     "W "
     "threads make),\n"
-    "            or, asynchronously, of visits that see the weights as of 4·W visits earlier (--delay D: of "
-    "D), "
-    "replayed.";
+    "            or, asynchronously, of visits that do not see what the W − 1 others did since their last\n"
+    "            exchange of weights (--delay D: the last D visits), replayed.";
 
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> items;
