@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t fold_counts[] = {20, 10, 7, 5, 4};
 constexpr std::uint64_t table_folds = 10;
-constexpr double training_sequences = 100;  // of Table 1
 // Beside the adaptive λ. The paper says only that it is fixed; with this one weights vanish within its grid.
 constexpr double fixed_c = 3;
 
@@ -164,12 +163,13 @@ struct Grid {
   std::vector<std::uint64_t> paper_irrelevant, paper_total;
 };
 
-std::vector<Grid> table_grids() {
+std::vector<Grid> table_grids(const L1TableOptions& options) {
+  const std::uint64_t training = std::max<std::uint64_t>(1, options.examples / table_folds);
   const std::vector<double> roots = {0.5, 0.7, 0.87, 1, 1.41, 1.73, 2, 3, 4};
   const std::vector<double> parts = {0.036, 0.069, 0.14, 0.21, 0.35, 0.5, 0.64, 0.78, 0.93};
-  std::vector<double> lambdas = parts, hundredths = squares(roots);
+  std::vector<double> lambdas = parts, per_sequence = squares(roots);
   for (double& x : lambdas) x *= 14000;
-  for (double& x : hundredths) x /= training_sequences;
+  for (double& x : per_sequence) x /= static_cast<double>(training);
   const std::vector<std::uint64_t> ball_irrelevant = {138, 136, 140, 140, 140, 140, 140, 140, 140};
   const std::vector<std::uint64_t> ball_total = {198, 196, 200, 200, 200, 200, 200, 200, 200};
   return {{"l1-subgradient", "sqrt(radius)", "steps over all sequences", roots, squares(roots), ball,
@@ -178,9 +178,9 @@ std::vector<Grid> table_grids() {
            ball_online, ball_irrelevant, ball_total},
           {"l1-cutting-plane",
            "sqrt(C)",
-           "C of the mean hinge: --C is a hundredth of it, with 100 training sequences",
+           "C of the mean hinge: --C is C/" + std::to_string(training) + ", by the training sequences",
            roots,
-           hundredths,
+           per_sequence,
            planes,
            {0, 0, 2, 16, 103, 122, 134, 139, 140},
            {13, 21, 26, 44, 145, 169, 184, 186, 189}},
@@ -297,7 +297,7 @@ L1Table l1_table(const L1TableOptions& options) {
   bench.run("data", sets.size(), [&](std::size_t s) { sets[s] = make_set(options, s); });
   L1Table table;
   table.sets = options.sets - 1;
-  for (const Grid& grid : table_grids()) {
+  for (const Grid& grid : table_grids(options)) {
     if (bench.stopped()) return table;
     table.sparsity.push_back(sparsity(options, bench, sets[0], grid));
   }

@@ -41,6 +41,8 @@ TEST(L1Table, HasAllRowsCurvesAndClaims) {
   EXPECT_LT(ball.total.front(), ball.total.back());
   EXPECT_GT(online.total.front(), ball.total.front()) << "steps over one sequence leave small weights";
   EXPECT_GT(em.total.front(), em.total.back());
+  // C of the mean hinge over the 8 training sequences.
+  EXPECT_NEAR(table.sparsity[2].constant.front(), 0.25 / 8, 1e-12);
   ASSERT_EQ(table.errors.size(), 6U);
   for (const ErrorCurve& curve : table.errors) {
     ASSERT_EQ(curve.points.size(), 5U);
