@@ -44,7 +44,7 @@ struct BcfwOptions {
   Representation representation = Representation::labellings;
   std::uint32_t calls_per_visit = 1;  ///< most oracle calls per visit of an example
   std::uint32_t inner_steps = 3;      ///< steps over cached labellings per visit
-  std::uint32_t cached_passes = 20;   ///< at most this many passes without oracle per oracle pass
+  std::uint32_t cached_passes = 30;   ///< at most this many passes without oracle per oracle pass
   std::uint32_t batch = 8;            ///< examples per frozen weight vector in deterministic mode
   bool gap_sampling = true;
   bool averaging = false;

@@ -39,7 +39,6 @@ namespace {
 constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 // Every so many epochs a pass visits all examples and refreshes the block gaps; the others sample by them.
 constexpr std::uint64_t full_pass_every = 2;
-constexpr std::uint32_t whole_cache_every = 10;  // cached passes
 // Cached passes end when the gap they still find is this part of what the oracle found.
 constexpr double cached_accuracy = 0.2;
 constexpr double least_gain = 1e-3;  // of the epoch's gain so far: less is not worth a cached pass
@@ -80,7 +79,7 @@ class Bcfw final : public Solver {
       }
       epoch_gain_ += pass_gain_;
       if (!worth_another_pass()) break;
-      if (pass_ == 0) ascent_.start_passes();
+      if (pass_ == 0) ascent_.start_passes(members());
       begin_pass(pass_ + 1);
     }
     if (pass_ > 0) ascent_.end_passes();
@@ -137,11 +136,10 @@ class Bcfw final : public Solver {
   void warm_start(ByteReader& in) override { ascent_.blocks().warm_start(in); }
 
  private:
-  // Labellings without weight rarely gain any: most passes leave them out, as shrinking does (Joachims 1999).
-  Visit kind() const {
-    if (pass_ == 0) return Visit::oracle;
-    return pass_ % whole_cache_every == 1 ? Visit::cached : Visit::support;
-  }
+  // Labellings without weight rarely gain any, and are most of the cache. A relaxed oracle's calls cost more
+  // than passes: there it pays to use all that it found.
+  Members members() const { return problem_.oracle->exact() ? Members::weighted : Members::all; }
+  Visit kind() const { return pass_ == 0 ? Visit::oracle : Visit::cached; }
 
   void begin_pass(std::uint32_t pass) {
     pass_ = pass;

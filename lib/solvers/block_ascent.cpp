@@ -15,7 +15,7 @@ constexpr std::size_t unstopped_visits = 4096;  // between two looks at the stop
 constexpr std::size_t ahead = 2;
 
 // Visits without the oracle go over the compiled cache.
-bool is_compiled(Visit kind) { return kind == Visit::cached || kind == Visit::support; }
+bool is_compiled(Visit kind) { return kind == Visit::cached; }
 
 }  // namespace
 
@@ -58,7 +58,7 @@ std::size_t BlockAscent::most_visits(Visit kind) const {
 BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
   if (problem_.delay > 0) return visit_delayed(examples, kind);
   if (problem_.mode == Mode::async) return visit_async(examples, kind);
-  return is_compiled(kind) ? visit_compiled(examples, kind == Visit::support) : visit_batch(examples, kind);
+  return is_compiled(kind) ? visit_compiled(examples) : visit_batch(examples, kind);
 }
 
 BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> examples, Visit kind) {
@@ -91,42 +91,51 @@ BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> exam
   return result;
 }
 
-BlockAscent::Result BlockAscent::visit_compiled(std::span<const std::uint32_t> examples, bool support) {
-  const auto propose_one = [&](std::size_t k, std::uint32_t example, int worker) {
-    steps_[k].example = example;
-    program_.propose(weights_.data(), support, workers_[static_cast<std::size_t>(worker)], steps_[k]);
-  };
-  Result result;
-  const auto commit_one = [&](std::size_t k, bool fresh) {
-    const BlockStep& step = steps_[k];
-    result.gap += step.block_gap;
-    if (step.terms.empty()) return;
-    const double slope = fresh ? step.slope : step.loss_change + program_.product(step, weights_.data());
-    result.gain += take(step, Visit::cached, slope, [&](double scale) {
-      weights_.change([&](double* w) { program_.commit(step, scale, w); });
-    });
-  };
-  const auto start = WorkClock::Clock::now();
-  if (short_visits_) {
-    // One after the other, each against the weights the one before left.
-    for (std::size_t k = 0; k < examples.size(); ++k) {
-      if (k + ahead < examples.size()) program_.prefetch(examples[k + ahead]);
-      propose_one(0, examples[k], 0);
-      commit_one(0, true);
-    }
-    committing_.add(0, WorkClock::Clock::now() - start);
-    return result;
-  }
+BlockAscent::Result BlockAscent::visit_compiled(std::span<const std::uint32_t> examples) {
+  if (short_visits_) return visit_compiled_in_turn(examples);
   problem_.arena.for_each_block(
       examples.size(), 1,
       [&](std::size_t begin, std::size_t end, int worker) {
-        for (std::size_t k = begin; k < end; ++k) propose_one(k, examples[k], worker);
+        for (std::size_t k = begin; k < end; ++k) {
+          steps_[k].example = examples[k];
+          program_.propose(weights_.data(), workers_[static_cast<std::size_t>(worker)], steps_[k]);
+        }
       },
       &proposing_);
   const auto proposed = WorkClock::Clock::now();
-  for (std::size_t k = 0; k < examples.size(); ++k) commit_one(k, k == 0);
+  Result result;
+  for (std::size_t k = 0; k < examples.size(); ++k) {
+    const BlockStep& step = steps_[k];
+    result.gap += step.block_gap;
+    if (step.terms.empty()) continue;
+    const double slope = k == 0 ? step.slope : step.loss_change + program_.product(step, weights_.data());
+    result.gain += take(step, Visit::cached, slope, [&](double scale) {
+      weights_.change([&](double* w) { program_.commit(step, scale, w); });
+    });
+  }
   committing_.add(0, WorkClock::Clock::now() - proposed);
   return result;
+}
+
+// One after the other, each against the weights the one before left.
+BlockAscent::Result BlockAscent::visit_compiled_in_turn(std::span<const std::uint32_t> examples) {
+  const auto start = WorkClock::Clock::now();
+  Result result;
+  weights_.change([&](double* w) {
+    for (std::size_t k = 0; k < examples.size(); ++k) {
+      if (k + ahead < examples.size()) program_.prefetch(examples[k + ahead]);
+      visit_alone(examples[k], Visit::cached, w, workers_.front(), result);
+    }
+  });
+  committing_.add(0, WorkClock::Clock::now() - start);
+  return result;
+}
+
+void BlockAscent::visit_pair(std::uint32_t example, double* w, Result& result) {
+  const CachedProgram::Step step = program_.visit_pair(example, w);
+  result.gap += step.gap;
+  result.gain += step.gain;
+  gap_[example] = std::max(0.0, gap_[example] - step.gain);
 }
 
 BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> examples, Visit kind) {
@@ -161,6 +170,10 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
 
 void BlockAscent::visit_alone(std::uint32_t example, Visit kind, double* w, BlockWorker& worker,
                               Result& result) {
+  if (is_compiled(kind) && program_.count(example) <= 2) {
+    if (program_.is_pair(example)) visit_pair(example, w, result);
+    return;
+  }
   const Dataset& data = problem_.data;
   BlockStep& step = worker.step;
   step.example = example;
@@ -184,7 +197,7 @@ void BlockAscent::visit_alone(std::uint32_t example, Visit kind, double* w, Bloc
 void BlockAscent::propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker,
                           BlockStep& step) {
   if (is_compiled(kind)) {
-    program_.propose(w, kind == Visit::support, worker, step);
+    program_.propose(w, worker, step);
   } else {
     blocks_->propose(w, version, kind, worker, step);
   }
@@ -258,21 +271,23 @@ void BlockAscent::make_pass_room() {
   extrapolation_.make_room(*blocks_->cache());
 }
 
-void BlockAscent::compile() {
-  program_.compile(*blocks_->cache());
+void BlockAscent::start_passes(Members members) {
+  program_.compile(*blocks_->cache(), members);
   short_visits_ = program_.has_short_visits();
+  extrapolation_.start();
 }
 
-void BlockAscent::start_passes() {
-  compile();
-  extrapolation_.start();
+void BlockAscent::save_passes(ByteWriter& out) const {
+  program_.save(out);
+  extrapolation_.save(out);
 }
 
 void BlockAscent::resume_passes(ByteReader& in) {
   if (blocks_->cache() == nullptr) in.fail("is within a pass over a cache, and there is none");
   // The blocks have the room they had, and must keep the vertices they have.
   make_pass_room();
-  compile();
+  program_.restore(in, *blocks_->cache());
+  short_visits_ = program_.has_short_visits();
   extrapolation_.restore(in);
 }
 

@@ -57,14 +57,15 @@ class BlockAscent {
   // In the mode of the problem. Asynchronously, sums depend on the timing.
   Result visit(std::span<const std::uint32_t> examples, Visit kind);
 
-  // Passes over what is cached, for blocks that have a cache: start_passes() before the first one;
+  // Passes over what is cached, for blocks that have a cache: start_passes() before the first one, which
+  // says what takes part;
   // follow_pass() after each, which goes on in the direction of the passes so far and returns the gain in
   // M·D; end_passes() when blocks() is to hold the point again, after the last one or in between.
-  void start_passes();
+  void start_passes(Members members);
   double follow_pass() { return extrapolation_.extrapolate(); }
   void end_passes();
   // Where passes are under way, after save() and restore().
-  void save_passes(ByteWriter& out) const { extrapolation_.save(out); }
+  void save_passes(ByteWriter& out) const;
   void resume_passes(ByteReader& in);
 
   DualBlocks& blocks() { return *blocks_; }
@@ -88,12 +89,13 @@ class BlockAscent {
   };
 
   void make_pass_room();
-  void compile();
   Result visit_batch(std::span<const std::uint32_t> examples, Visit kind);
-  Result visit_compiled(std::span<const std::uint32_t> examples, bool support);
+  Result visit_compiled(std::span<const std::uint32_t> examples);
+  Result visit_compiled_in_turn(std::span<const std::uint32_t> examples);
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_delayed(std::span<const std::uint32_t> examples, Visit kind);
   void propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker, BlockStep& step);
+  void visit_pair(std::uint32_t example, double* w, Result& result);
   // The worker's visit, with its line search and change on the worker's own w.
   void visit_alone(std::uint32_t example, Visit kind, double* w, BlockWorker& worker, Result& result);
   template <class Commit>

@@ -3,11 +3,16 @@
 // Between two oracle passes the vertices stay what they are, and many passes step over them. Visited where
 // the blocks keep them, their numbers, deviations and inputs come from a dozen places in memory per visit,
 // and waiting for these costs more than the arithmetic. Here they are copied, once, to arrays that a pass
-// reads from start to end; examples that have one vertex are left out. Weights go back to the blocks when the
-// passes are done.
+// reads from start to end. Weights go back to the blocks when the passes are done.
 //
-// A vertex is a list of terms, −ψ(a) = Σ mass·term; a term is a difference of two weight rows (or one of
-// them) times an input vector.
+// All vertices take part, or those that have weight when the passes start, which is all that most of an
+// epoch's gain is made of and a third of the memory (shrinking, Joachims 1999). Examples left with one vertex
+// are left out.
+//
+// What passes need are differences of vertices. So features, losses and products of an example are those
+// relative to the first of its vertices, the base, which is the truth where that takes part. The base has
+// no terms, and what the others share with it is gone. A vertex is a list of parts, ψ(base) − ψ(a) =
+// Σ mass·term; a term is a difference of two weight rows (or one of them) times an input vector.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +27,30 @@
 
 namespace margrave {
 
+// Which vertices take part in passes.
+enum class Members : std::uint8_t { all, weighted };
+
 class CachedProgram {
  public:
+  // A visit's exact step on the program's own weights and on w: its gain in M·D, and the gap before.
+  struct Step {
+    double gain, gap;
+  };
+
   CachedProgram(const Problem& problem, const BcfwOptions& options);
 
   // Room for about what was compiled last, and more.
   void make_room();
-  void compile(const VertexCache& cache);
+  void compile(const VertexCache& cache, Members members);
   void store_weights(const VertexCache& cache) const;
   // Whether visits are so short that handing them to other threads costs more than they do.
   bool has_short_visits() const;
 
-  // Steps over the example's vertices, or over those that have weight, against weights w.
-  void propose(const double* w, bool support, BlockWorker& worker, BlockStep& step) const;
+  // Steps over the example's vertices against weights w.
+  void propose(const double* w, BlockWorker& worker, BlockStep& step) const;
+  // Most examples have two vertices, between which a step is a division.
+  bool is_pair(std::size_t m) const { return begin_[m + 1] - begin_[m] == 2; }
+  Step visit_pair(std::size_t m, double* w);
   // Asks for the memory that a visit of the example needs.
   void prefetch(std::size_t m) const;
   void apply(const BlockStep& step, double length) {
@@ -54,10 +70,14 @@ class CachedProgram {
   std::size_t count(std::size_t m) const { return begin_[m + 1] - begin_[m]; }
   // Σ over the examples of their largest |ψ(vertex)|².
   double squared_features() const;
-  // w += Σ_k coefficient[k]·(φ(vertex k) − φ(y*))
+  // w += Σ_k coefficient[k]·(φ(vertex k) − φ(base)): the base does not matter where coefficients sum to 0
   void add_features(std::size_t m, const double* coefficient, std::vector<double>& scratch, double* w) const;
 
   std::uint64_t bytes() const;
+
+  // Which vertices take part; all else is in the cache.
+  void save(ByteWriter& out) const;
+  void restore(ByteReader& in, const VertexCache& cache);
 
  private:
   static constexpr std::uint32_t no_row = ~std::uint32_t{0};
@@ -77,44 +97,51 @@ class CachedProgram {
     std::uint32_t plus, minus;  // weight rows, or no_row
     std::uint32_t list;
   };
+  struct Part {
+    double mass;
+    std::uint32_t term;  // counted from the example's
+  };
   // Where an example's share of its shelf starts.
   struct Record {
     std::uint32_t gram, run, part, term, list, word;
   };
   // The examples of one block of the data.
   struct Shelf {
-    std::vector<Record> record;       // one more than examples
-    std::vector<double> gram;         // count × count
-    std::vector<std::uint32_t> run;   // of each vertex, the end of its parts, counted from the example's
-    std::vector<std::uint32_t> part;  // terms, counted from the example's
-    std::vector<double> mass;         // of the parts; empty where all are 1
+    std::vector<Record> record;      // one more than examples
+    std::vector<double> gram;        // count × count
+    std::vector<std::uint32_t> run;  // of each vertex, the end of its parts, counted from the example's
+    std::vector<Part> part;
     std::vector<Term> term;
     std::vector<List> list;
     std::vector<std::uint32_t> word;
-    std::vector<std::uint64_t> list_key;  // scratch of compile(): input and template of the example's lists
+    // Scratch of compile(): input and template of the example's lists; the parts of the base; of each
+    // deviation, what a vertex has more of it than the base, and where its terms begin.
+    std::vector<std::uint64_t> list_key;
+    std::vector<Part> base;
+    std::vector<double> net;
+    std::vector<std::uint32_t> first_term;
   };
   static constexpr std::size_t shelf_examples = 64;
 
+  void choose_members(const VertexCache& cache, Members members);
+  void fill_shelves(const VertexCache& cache);
   void add_example(const VertexCache& cache, std::size_t m, Shelf& shelf);
   void add_terms(Shelf& shelf, std::size_t first_list, const Deviation& deviation) const;
   std::uint32_t add_list(Shelf& shelf, std::size_t first_list, std::uint32_t input,
                          std::uint32_t template_index) const;
-  // Σ value·at(cell) over the inputs of a list; cells are counted from the first of a row. Below, load(row,
-  // cell) and add(row, cell, value) reach the weights.
+  // Σ value·at(cell) over the inputs of a list; cells are counted from the first of a row.
   template <class At>
   static double sum_inputs(const Shelf& shelf, const List& list, At&& at);
-  template <class Load>
-  static double term_score(const Shelf& shelf, const Term& term, Load&& load);
-  template <class Add>
-  static void add_term(const Shelf& shelf, const Term& term, double coefficient, Add&& add);
-  // visit(term, mass) for those of vertex k.
-  template <class Visit>
-  static void for_each_part(const Shelf& shelf, const Record& record, std::size_t k, Visit&& visit);
+  static double term_score(const Shelf& shelf, const Term& term, const double* w);
+  static void add_term(const Shelf& shelf, const Term& term, double coefficient, double* w);
+  // The parts of vertex k.
+  static std::span<const Part> parts(const Shelf& shelf, const Record& record, std::size_t k);
 
   Problem problem_;
   BcfwOptions options_;
   bool per_state_;  // inputs of their own for every joint state: deviations of two terms
   std::vector<std::uint64_t> begin_;
+  std::vector<std::uint32_t> number_;  // of the vertices in their blocks
   std::vector<double> weight_, loss_;
   std::vector<Shelf> shelves_;
 };

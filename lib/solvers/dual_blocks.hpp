@@ -66,8 +66,8 @@ struct BlockWorker {
 };
 
 // What a visit of an example does: asks the oracle and steps; asks the oracle and only keeps its vertex;
-// steps over what is cached; steps over what of it has weight.
-enum class Visit : std::uint8_t { oracle, collect, cached, support };
+// steps over what is cached.
+enum class Visit : std::uint8_t { oracle, collect, cached };
 
 class DualBlocks : public DualPoint {
  public:

@@ -67,7 +67,7 @@ class NSlack final : public Solver {
       }
       const bool solved = pass_ > 0 && pass_gap_ <= gap_found * options_.qp_accuracy * violation_;
       if (pass_ >= options_.qp_passes || solved) break;
-      if (pass_ == 0) ascent_.start_passes();
+      if (pass_ == 0) ascent_.start_passes(Members::all);
       begin_pass(pass_ + 1);
     }
     if (pass_ > 0) ascent_.end_passes();

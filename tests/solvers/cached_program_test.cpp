@@ -47,7 +47,7 @@ class Fixture {
       b.weight[random.below(b.count)] += 0.5;
     }
     program.make_room();
-    program.compile(cache);
+    program.compile(cache, Members::all);
     weights.assign(made_weights());
   }
 
@@ -77,10 +77,10 @@ class Fixture {
     return loss - norm / (2 * objective.weight_scale());
   }
   // A pass of exact steps, one example after the other.
-  void pass(bool support) {
+  void pass() {
     for (std::uint32_t m = 0; m < data.size(); ++m) {
       step.example = m;
-      program.propose(weights.data(), support, worker, step);
+      program.propose(weights.data(), worker, step);
       if (step.terms.empty()) continue;
       weights.change([&](double* w) { program.commit(step, -objective.weight_scale(), w); });
       program.apply(step, 1.0);
@@ -119,7 +119,7 @@ TEST(CachedProgram, VisitsAgreeWithDenseFeatures) {
     Fixture f(data, 7);
     for (std::uint32_t m = 0; m < data.size(); ++m) {
       f.step.example = m;
-      f.program.propose(f.weights.data(), false, f.worker, f.step);
+      f.program.propose(f.weights.data(), f.worker, f.step);
       const VertexCache::Block b = f.cache.block(m);
       std::vector<double> gradient;
       double mean = 0;
@@ -146,6 +146,89 @@ TEST(CachedProgram, VisitsAgreeWithDenseFeatures) {
   }
 }
 
+// Vertices without weight left out, the others relative to one of them: the same visits, where only these may
+// move. Half of the examples are left with a pair or none.
+TEST(CachedProgram, WeightedMembersAreVisitedAsIfTheOthersWereNotThere) {
+  for (const TinyProblem& tiny : tiny_problems()) {
+    SCOPED_TRACE(tiny.name);
+    const Dataset data = tiny_problem(tiny.name);
+    Fixture f(data, 11);
+    for (std::size_t m = 0; m < data.size(); m += 2) {
+      const VertexCache::Block b = f.cache.block(m);
+      std::fill_n(b.weight, b.count, 1.0 / b.count);
+    }
+    f.program.compile(f.cache, Members::all);
+    f.weights.assign(f.made_weights());
+    f.program.compile(f.cache, Members::weighted);
+    for (std::uint32_t m = 0; m < data.size(); ++m) {
+      const VertexCache::Block b = f.cache.block(m);
+      std::vector<std::uint32_t> members;
+      for (std::uint32_t k = 0; k < b.count; ++k)
+        if (b.weight[k] > 0) members.push_back(k);
+      if (members.size() == 1) members.clear();
+      ASSERT_EQ(f.program.count(m), members.size());
+      if (members.empty()) continue;
+      double mean = 0;
+      double most = -1e300;
+      std::vector<double> gradient;
+      for (const std::uint32_t k : members) {
+        gradient.push_back(b.loss[k] - product(f.weights.span(), f.psi(m, k)));
+        mean += b.weight[k] * gradient.back();
+        most = std::max(most, gradient.back());
+      }
+      f.step.example = m;
+      f.program.propose(f.weights.data(), f.worker, f.step);
+      EXPECT_NEAR(f.step.block_gap, most - mean, 1e-10);
+      if (f.step.terms.empty()) continue;
+      double slope = 0;
+      std::vector<double> change(data.templates().storage(), 0.0);
+      std::vector<double> wanted(change);
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        const double moved = f.step.target[i] - b.weight[members[i]];
+        slope += moved * gradient[i];
+        const std::vector<double> difference = f.psi(m, members[i]);
+        for (std::size_t j = 0; j < wanted.size(); ++j) wanted[j] -= moved * difference[j];
+      }
+      EXPECT_NEAR(f.step.slope, slope, 1e-10);
+      f.program.commit(f.step, 1, change.data());
+      double curvature = 0;
+      for (std::size_t j = 0; j < wanted.size(); ++j) {
+        EXPECT_NEAR(change[j], wanted[j], 1e-10);
+        curvature += wanted[j] * wanted[j];
+      }
+      EXPECT_NEAR(f.step.curvature, curvature, 1e-9 * (1 + curvature));
+    }
+  }
+}
+
+// A pair's own visit does what the general one does.
+TEST(CachedProgram, VisitsOfPairsAreExactSteps) {
+  std::size_t pairs = 0;
+  for (const TinyProblem& tiny : tiny_problems()) {
+    SCOPED_TRACE(tiny.name);
+    const Dataset data = tiny_problem(tiny.name);
+    Fixture f(data, 13);
+    f.program.compile(f.cache, Members::weighted);
+    for (std::uint32_t m = 0; m < data.size(); ++m) {
+      if (!f.program.is_pair(m)) continue;
+      ++pairs;
+      f.step.example = m;
+      f.program.propose(f.weights.data(), f.worker, f.step);
+      std::vector<double> wanted(f.weights.span().begin(), f.weights.span().end());
+      if (!f.step.terms.empty()) f.program.commit(f.step, -f.objective.weight_scale(), wanted.data());
+      const double gain = f.step.slope - f.objective.weight_scale() * f.step.curvature / 2;
+      CachedProgram::Step taken{};
+      f.weights.change([&](double* w) { taken = f.program.visit_pair(m, w); });
+      EXPECT_NEAR(taken.gap, f.step.block_gap, 1e-10);
+      EXPECT_NEAR(taken.gain, f.step.terms.empty() ? 0 : gain, 1e-10);
+      for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_NEAR(f.program.weights()[f.program.begin(m) + i], f.step.target[i], 1e-10);
+      for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(f.weights.span()[i], wanted[i], 1e-10);
+    }
+  }
+  EXPECT_GT(pairs, 20U);
+}
+
 // Fractional vertices, the first of a shelf among them, against the cache's own deviations.
 TEST(CachedProgram, KeepsTheMassesOfFractionalVertices) {
   const Dataset data = tiny_problem("loop_potts");
@@ -154,7 +237,7 @@ TEST(CachedProgram, KeepsTheMassesOfFractionalVertices) {
   const Labelling y = truth_of(data[0]);
   const std::vector<Mass> halves{{0, 0, 0.5}, {0, 1, 0.5}};
   const std::uint32_t half = f.cache.add(0, y, halves, f.gram, f.scratch);
-  f.program.compile(f.cache);
+  f.program.compile(f.cache, Members::all);
   for (std::size_t m = 0; m < data.size(); ++m) {
     const VertexCache::Block b = f.cache.block(m);
     std::vector<double> term;
@@ -185,7 +268,7 @@ TEST(PassExtrapolation, RaisesTheDualAndSolvesTheProgram) {
   double gained = 0;
   for (int pass = 0; pass < 60; ++pass) {
     const double before = f.dual();
-    f.pass(pass % 4 != 0);
+    f.pass();
     const double between = f.dual();
     EXPECT_GE(between, before - 1e-10);
     const double gain = extrapolation.extrapolate();
@@ -198,7 +281,7 @@ TEST(PassExtrapolation, RaisesTheDualAndSolvesTheProgram) {
   f.expect_true_weights();
   for (std::uint32_t m = 0; m < data.size(); ++m) {
     f.step.example = m;
-    f.program.propose(f.weights.data(), false, f.worker, f.step);
+    f.program.propose(f.weights.data(), f.worker, f.step);
     EXPECT_LT(f.step.block_gap, 1e-3);
   }
   f.program.store_weights(f.cache);

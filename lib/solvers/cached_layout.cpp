@@ -1,0 +1,230 @@
+// How CachedProgram lays its vertices out, and what of that goes to files.
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <utility>
+
+#include "solvers/cached_program.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::uint32_t none = ~std::uint32_t{0};
+constexpr std::uint64_t short_visit = 4096;  // numbers: less is not worth another thread
+
+}  // namespace
+
+CachedProgram::CachedProgram(const Problem& problem, const BcfwOptions& options)
+    : problem_(problem),
+      options_(options),
+      per_state_(std::any_of(problem.data.columns().inputs.begin(), problem.data.columns().inputs.end(),
+                             [](const auto& in) { return in.kind == InputKind::per_state; })) {}
+
+void CachedProgram::make_room() {
+  const auto widen = [](auto& memory) { memory.reserve(memory.size() + memory.size() / 2); };
+  widen(number_);
+  widen(weight_);
+  widen(loss_);
+  begin_.reserve(examples() + 1);
+  for (Shelf& s : shelves_) {
+    s.record.reserve(shelf_examples + 1);
+    widen(s.gram);
+    widen(s.run);
+    widen(s.part);
+    widen(s.term);
+    widen(s.list);
+    widen(s.word);
+  }
+}
+
+void CachedProgram::compile(const VertexCache& cache, Members members) {
+  choose_members(cache, members);
+  fill_shelves(cache);
+}
+
+void CachedProgram::choose_members(const VertexCache& cache, Members members) {
+  begin_.assign(1, 0);
+  number_.clear();
+  for (std::size_t m = 0; m < examples(); ++m) {
+    const VertexCache::Block b = cache.block(m);
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      if (members == Members::all || b.weight[k] > 0) number_.push_back(k);
+    if (number_.size() == begin_.back() + 1) number_.pop_back();
+    begin_.push_back(number_.size());
+  }
+}
+
+void CachedProgram::fill_shelves(const VertexCache& cache) {
+  shelves_.resize((examples() + shelf_examples - 1) / shelf_examples);
+  weight_.resize(begin_.back());
+  loss_.resize(begin_.back());
+  problem_.arena.for_each_block(examples(), shelf_examples, [&](std::size_t first, std::size_t last, int) {
+    Shelf& s = shelves_[first / shelf_examples];
+    s.record.assign(1, Record{});
+    s.gram.clear();
+    s.run.clear();
+    s.part.clear();
+    s.term.clear();
+    s.list.clear();
+    s.word.clear();
+    for (std::size_t m = first; m < last; ++m) add_example(cache, m, s);
+    // Values of sparse inputs lie behind their numbers, where the words are now.
+    for (List& list : s.list)
+      if (list.kind == InputKind::sparse)
+        list.value =
+            static_cast<const float*>(static_cast<const void*>(s.word.data())) + list.index + list.count;
+  });
+}
+
+void CachedProgram::add_example(const VertexCache& cache, std::size_t m, Shelf& s) {
+  const Record start = s.record.back();
+  if (const std::size_t n = count(m); n > 0) {
+    const VertexCache::Block b = cache.block(m);
+    const std::span<const std::uint32_t> numbers(number_.data() + begin_[m], n);
+    const std::uint32_t base = numbers.front();
+    const auto product = [&](std::uint32_t i, std::uint32_t j) { return b.gram[i * b.capacity + j]; };
+    const double base_square = product(base, base);
+    s.base.clear();
+    b.for_each_part(base, [&](std::uint32_t j, double mass) { s.base.push_back({mass, j}); });
+    s.net.assign(b.deviations.size(), 0.0);
+    s.first_term.assign(b.deviations.size(), none);
+    const std::size_t first_list = s.list.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t k = numbers[i];
+      weight_[begin_[m] + i] = b.weight[k];
+      loss_[begin_[m] + i] = b.loss[k] - b.loss[base];
+      for (const std::uint32_t j : numbers)
+        s.gram.push_back(k == base || j == base
+                             ? 0.0
+                             : product(k, j) - (product(k, base) + product(j, base)) + base_square);
+      const auto add_net = [&](std::uint32_t j) {
+        const double mass = std::exchange(s.net[j], 0.0);
+        if (mass == 0) return;
+        if (s.first_term[j] == none) {
+          s.first_term[j] = static_cast<std::uint32_t>(s.term.size()) - start.term;
+          add_terms(s, first_list, b.deviations[j]);
+        }
+        // Inputs of their own for every joint state make two terms, or one where the other has no weights.
+        const bool two = per_state_ && b.deviations[j].row >= 0 && b.deviations[j].truth_row >= 0 &&
+                         problem_.data.input(b.deviations[j].input).kind == InputKind::per_state;
+        for (std::uint32_t t = 0; t < (two ? 2U : 1U); ++t) s.part.push_back({mass, s.first_term[j] + t});
+      };
+      if (k != base) {
+        b.for_each_part(k, [&](std::uint32_t j, double mass) { s.net[j] += mass; });
+        for (const Part& p : s.base) s.net[p.term] -= p.mass;
+        b.for_each_part(k, [&](std::uint32_t j, double) { add_net(j); });
+        for (const Part& p : s.base) add_net(p.term);
+      }
+      s.run.push_back(static_cast<std::uint32_t>(s.part.size()) - start.part);
+    }
+  }
+  const auto end = [](const auto& memory) { return static_cast<std::uint32_t>(memory.size()); };
+  s.record.push_back({end(s.gram), end(s.run), end(s.part), end(s.term), end(s.list), end(s.word)});
+}
+
+void CachedProgram::add_terms(Shelf& s, std::size_t first_list, const Deviation& d) const {
+  const auto cell = [](std::int32_t row) { return row < 0 ? no_row : static_cast<std::uint32_t>(row); };
+  const InputView x = problem_.data.input(d.input);
+  const auto list = [&](std::uint32_t input) { return add_list(s, first_list, input, d.template_index); };
+  if (x.kind != InputKind::per_state) {
+    s.term.push_back({cell(d.row), cell(d.truth_row), list(d.input)});
+    return;
+  }
+  if (d.row >= 0) s.term.push_back({cell(d.row), no_row, list(x.index[d.joint])});
+  if (d.truth_row >= 0) s.term.push_back({no_row, cell(d.truth_row), list(x.index[d.truth])});
+}
+
+std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uint32_t input,
+                                      std::uint32_t template_index) const {
+  const std::uint64_t key = std::uint64_t{template_index} << 32U | input;
+  // The example's deviations in one clique follow each other, or nearly so.
+  for (std::size_t i = s.list.size(); i-- > first_list;)
+    if (s.list_key[i - first_list] == key) return static_cast<std::uint32_t>(i);
+  s.list_key.resize(s.list.size() - first_list);
+  s.list_key.push_back(key);
+  const InputView x = problem_.data.input(input);
+  const Template& t = problem_.data.templates()[template_index];
+  // Numbers of inputs are multiplied here, once, where 32 bits hold the product.
+  const bool multiplied =
+      x.kind != InputKind::dense && (x.count == 0 || x.index[x.count - 1] * t.stride <= ~std::uint32_t{0});
+  const auto stride = multiplied ? 1 : static_cast<std::uint32_t>(t.stride);
+  s.list.push_back({t.offset, x.value, x.count, static_cast<std::uint32_t>(s.word.size()), stride, x.kind});
+  const auto more = [&] {
+    s.word.resize(s.word.size() + x.count);
+    return s.word.data() + s.word.size() - x.count;
+  };
+  if (x.kind != InputKind::dense) {
+    const auto factor = multiplied ? static_cast<std::uint32_t>(t.stride) : 1;
+    std::transform(x.index, x.index + x.count, more(), [=](std::uint32_t n) { return n * factor; });
+  }
+  if (x.kind == InputKind::sparse)
+    std::transform(x.value, x.value + x.count, more(),
+                   [](float value) { return std::bit_cast<std::uint32_t>(value); });
+  return static_cast<std::uint32_t>(s.list.size() - 1);
+}
+
+bool CachedProgram::has_short_visits() const {
+  std::uint64_t numbers = 0;
+  for (const Shelf& s : shelves_)
+    for (const List& list : s.list) numbers += list.count;
+  return numbers < short_visit * examples();
+}
+
+double CachedProgram::squared_features() const {
+  double sum = 0;
+  for (std::size_t m = 0; m < examples(); ++m) {
+    const std::size_t n = count(m);
+    const Shelf& s = shelves_[m / shelf_examples];
+    const double* gram = s.gram.data() + s.record[m % shelf_examples].gram;
+    double most = 0;
+    for (std::size_t k = 0; k < n; ++k) most = std::max(most, gram[k * n + k]);
+    sum += most;
+  }
+  return sum;
+}
+
+void CachedProgram::store_weights(const VertexCache& cache) const {
+  for (std::size_t m = 0; m < examples(); ++m) {
+    if (count(m) == 0) continue;
+    const VertexCache::Block b = cache.block(m);
+    for (std::uint64_t i = begin_[m]; i < begin_[m + 1]; ++i) b.weight[number_[i]] = weight_[i];
+  }
+}
+
+std::uint64_t CachedProgram::bytes() const {
+  const auto of = [](const auto& memory) { return memory.capacity() * sizeof(memory[0]); };
+  std::uint64_t sum = of(begin_) + of(number_) + of(weight_) + of(loss_);
+  for (const Shelf& s : shelves_)
+    sum += of(s.record) + of(s.gram) + of(s.run) + of(s.part) + of(s.term) + of(s.list) + of(s.word);
+  return sum;
+}
+
+void CachedProgram::save(ByteWriter& out) const {
+  out.put_array(std::span<const std::uint64_t>(begin_));
+  out.put_array(std::span<const std::uint32_t>(number_));
+}
+
+void CachedProgram::restore(ByteReader& in, const VertexCache& cache) {
+  begin_ = in.get_array<std::uint64_t>();
+  number_ = in.get_array<std::uint32_t>();
+  const auto refuse = [&] { in.fail("has a pass over vertices that are not there"); };
+  if (begin_.size() != examples() + 1 || begin_.front() != 0 || begin_.back() != number_.size() ||
+      !std::is_sorted(begin_.begin(), begin_.end()))
+    refuse();
+  for (std::size_t m = 0; m < examples(); ++m) {
+    const std::span<const std::uint32_t> numbers(number_.data() + begin_[m], count(m));
+    const VertexCache::Block b = cache.block(m);
+    if (numbers.size() == 1) refuse();
+    if (numbers.empty()) continue;
+    // Each once and in order; those left out have no weight.
+    if (std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>{}) != numbers.end() ||
+        numbers.back() >= b.count)
+      refuse();
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      if (b.weight[k] > 0 && !std::binary_search(numbers.begin(), numbers.end(), k)) refuse();
+  }
+  fill_shelves(cache);
+}
+
+}  // namespace margrave
