@@ -1,6 +1,9 @@
 // margrave path DATA
 #include <charconv>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "margrave/error.hpp"
 #include "margrave/path.hpp"
@@ -18,7 +21,7 @@ namespace {
 double grid_number(std::string_view flag, std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0))
+  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0) || !std::isfinite(value))
     throw UsageError(
         fmt::format("{}: '{}' is not a positive number\n  give numbers (1,0.1,0.01) or a range in "
                     "equal ratios (1:0.001:10, first, last and how many)",
@@ -39,7 +42,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 std::vector<double> parse_grid(std::string_view flag, std::string_view text) {
   if (const auto range = split(text, ':'); range.size() == 3) {
     const double count = grid_number(flag, range[2]);
-    if (count != static_cast<double>(static_cast<std::size_t>(count)) || count > 1e6)
+    if (count > 1e6 || count != std::floor(count))
       throw UsageError(fmt::format("{}: '{}' is no number of points", flag, range[2]));
     return geometric_grid(grid_number(flag, range[0]), grid_number(flag, range[1]),
                           static_cast<std::size_t>(count));
@@ -89,7 +92,7 @@ class Path {
     if (!options.checkpoint.empty() || !options.resume.empty() || !options.warm_start.empty())
       throw UsageError(
           "a path starts each run itself: --checkpoint, --resume and --warm-start are for `train`");
-    if (!lambdas_.empty() && !cs_.empty()) throw UsageError("give --lambdas or --Cs, not both");
+    if (lambdas_ && cs_) throw UsageError("give --lambdas or --Cs, not both");
     const NamedFile outputs[] = {{"--model", model_path_}, {"--svg", svg_path_}};
     const NamedFile inputs[] = {{"DATA", data_path_},
                                 {"--test", test_path_},
@@ -98,21 +101,23 @@ class Path {
     require_apart(outputs, inputs);
     ignore_broken_pipes();
     for (const std::string& path : {model_path_, svg_path_}) require_writable(path);
-    std::vector<double> grid = cs_.empty()
-                                   ? parse_grid("--lambdas", lambdas_.empty() ? "1:0.001:10" : lambdas_)
-                                   : parse_grid("--Cs", cs_);
+    std::vector<double> grid =
+        cs_ ? parse_grid("--Cs", *cs_) : parse_grid("--lambdas", lambdas_.value_or("1:0.001:10"));
     const Loaded loaded = data_.load(verb_, data_path_);
     require_labels(loaded.file.data, data_path_);
-    if (!cs_.empty())
+    if (cs_)
       for (double& number : grid) number = 1 / (number * static_cast<double>(loaded.file.data.size()));
     const std::optional<Dataset> held_out = load_held_out(verb_, loaded.file, test_path_);
 
     Hooks hooks;
     hooks.stop = &stop_requested();
     stop_on_signals();
-    verb_.say("{}", path_table_head());
+    bool first = true;
     PathResult result = path(loaded.file.data, held_out ? &*held_out : nullptr, options, grid, hooks,
-                             [&](const PathPoint& point) { verb_.say("{}", path_table_line(point)); });
+                             [&](const PathPoint& point) {
+                               if (std::exchange(first, false)) verb_.say("{}", path_table_head());
+                               verb_.say("{}", path_table_line(point));
+                             });
     result.best.read = loaded.file.read;
     if (!model_path_.empty()) save_model(result.best, model_path_);
     if (!svg_path_.empty()) {
@@ -136,7 +141,8 @@ class Path {
   Verb& verb_;
   DataFlags data_;
   TrainFlags flags_;
-  std::string data_path_, test_path_, lambdas_, cs_, model_path_, svg_path_;
+  std::string data_path_, test_path_, model_path_, svg_path_;
+  std::optional<std::string> lambdas_, cs_;
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ class Reproduce {
     verb.quiet_and_json();
     verb.threads_flag();
     verb.app().footer(
-        "The whole experiment takes a quarter of an hour of CPU time; --sets 3 --folds 2 shows its shape\n"
+        "The whole experiment takes ten minutes of CPU time; --sets 3 --folds 2 shows its shape\n"
         "in a minute or two. Data: `margrave generate sequence` with model seeds 1, 2, …");
   }
 

@@ -423,7 +423,7 @@ struct OwlQnOptions {
 /// l1-M3N by cutting planes (Zhu, Xing, Zhang 2009, Algorithm 1): a linear program over working sets of
 /// vertices and of features.
 struct L1CuttingPlaneOptions {
-  std::uint32_t start_rounds = 6;
+  std::uint32_t start_rounds = 30;
   double stabilisation = 0.5;
   std::uint32_t prune_after = 10;
   std::uint32_t columns = 500;
@@ -433,8 +433,8 @@ struct L1CuttingPlaneOptions {
     using S = L1CuttingPlaneOptions;
     return std::tuple{
         Field<S, std::uint32_t>{"start-rounds", &S::start_rounds,
-                                "rounds of l1-em that the first planes and weights come from; exact oracles "
-                                "only",
+                                "most rounds of l1-em that the first planes and weights come from, six where "
+                                "few weights are left; exact oracles only",
                                 0, 1e6},
         Field<S, double>{"stabilisation", &S::stabilisation,
                          "planes are made this far on the way from the weights of the planes back to the "
@@ -470,8 +470,7 @@ struct L1SubgradientOptions {
         Field<S, L1Step>{"l1-step", &S::l1_step,
                          "length of step t: by the subgradients so far, or step-size/√t", 0, 1,
                          "adaptive|root"},
-        Field<S, double>{"step-size", &S::step_size, "of --step-rule root; 0 takes one from the data", 0,
-                         1e12},
+        Field<S, double>{"step-size", &S::step_size, "of --l1-step root; 0 takes one from the data", 0, 1e12},
         Field<S, std::uint32_t>{"batch", &S::batch, "examples per step; 0: all", 0, 1e6},
         Field<S, bool>{"averaging", &S::averaging, "average the weights over steps"}};
   }

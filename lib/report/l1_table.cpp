@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t fold_counts[] = {20, 10, 7, 5, 4};
 constexpr std::uint64_t table_folds = 10;
+constexpr std::uint64_t choosing_folds = 6;  // of the first set, for the constants of Figure 2
 // Beside the adaptive λ. The paper says only that it is fixed; with this one weights vanish within its grid.
 constexpr double fixed_c = 3;
 
@@ -38,11 +39,15 @@ Split split(const Dataset& data, std::uint64_t folds, std::uint64_t fold) {
   return {subset(data, in), subset(data, out)};
 }
 
-// A model of Figure 2, with the options for a value of its constant.
+// A model of Figure 2, with the options for a value of its constants.
+struct Constants {
+  double value;
+  double sharpness = 0;
+};
 struct Family {
   std::string name, parameter;
-  std::vector<double> grid;
-  TrainOptions (*options)(double constant);
+  std::vector<Constants> grid;
+  TrainOptions (*options)(const Constants& constants);
 };
 
 TrainOptions quick_options() {
@@ -55,48 +60,57 @@ TrainOptions quick_options() {
   return options;
 }
 
-TrainOptions crf(double lambda) {
+TrainOptions crf(const Constants& constants) {
   TrainOptions options = quick_options();
   options.loss = Loss::log;
-  options.lambda = lambda;
+  options.lambda = constants.value;
   options.max_epochs = 20;
   return options;
 }
-TrainOptions l2_crf(double C) {
+TrainOptions l2_crf(const Constants& constants) {
   TrainOptions options = quick_options();
   options.loss = Loss::log;
-  options.C = C;
+  options.C = constants.value;
   return options;
 }
-TrainOptions l1_crf(double C) {
-  TrainOptions options = l2_crf(C);
+TrainOptions l1_crf(const Constants& constants) {
+  TrainOptions options = l2_crf(constants);
   options.regularizer = Regularizer::l1;
   return options;
 }
-TrainOptions m3n(double C) {
+TrainOptions m3n(const Constants& constants) {
   TrainOptions options = quick_options();
-  options.C = C;
+  options.C = constants.value;
   return options;
 }
-TrainOptions laplace_m3n(double C) {
-  TrainOptions options = m3n(C);
+TrainOptions laplace_m3n(const Constants& constants) {
+  TrainOptions options = m3n(constants);
   options.regularizer = Regularizer::l1;
-  options.solver = LaplaceM3nOptions{};
+  LaplaceM3nOptions laplace;
+  laplace.sharpness = constants.sharpness;
+  options.solver = laplace;
   options.gap = 1e-2;
   options.max_epochs = 30;
   return options;
 }
-TrainOptions l1_m3n(double C) {
-  TrainOptions options = m3n(C);
+TrainOptions l1_m3n(const Constants& constants) {
+  TrainOptions options = m3n(constants);
   options.regularizer = Regularizer::l1;
   options.solver = L1CuttingPlaneOptions{};
   return options;
 }
 
+// Grids that hold the smallest errors: C is smaller under l2, and the Laplace prior goes from near l2 to near
+// l1, "by choosing an appropriate regularization constant" (003, §5.1).
 std::vector<Family> families() {
-  const std::vector<double> weak = {0.003, 0.01, 0.03, 0.1, 0.3, 1, 3};
-  return {{"CRF", "lambda", {1e-8}, crf}, {"l2-CRF", "C", weak, l2_crf},      {"l1-CRF", "C", weak, l1_crf},
-          {"M3N", "C", weak, m3n},        {"LapM3N", "C", weak, laplace_m3n}, {"l1-M3N", "C", weak, l1_m3n}};
+  const std::vector<Constants> l1 = {{0.003}, {0.01}, {0.03}, {0.1}, {0.3}, {1}};
+  const std::vector<Constants> l2 = {{0.0003}, {0.001}, {0.003}, {0.01}, {0.03}, {0.1}, {0.3}, {1}, {3}};
+  std::vector<Constants> laplace;
+  for (const double sharpness : {1e2, 1e4, 1e6})
+    for (const double C : {0.003, 0.01, 0.03, 0.1}) laplace.push_back({C, sharpness});
+  return {{"CRF", "lambda", {{1e-8}}, crf},      {"l2-CRF", "C", l2, l2_crf},
+          {"l1-CRF", "C", l1, l1_crf},           {"M3N", "C", l2, m3n},
+          {"LapM3N", "C", laplace, laplace_m3n}, {"l1-M3N", "C", l1, l1_m3n}};
 }
 
 std::vector<double> squares(std::vector<double> roots) {
@@ -107,7 +121,7 @@ std::vector<double> squares(std::vector<double> roots) {
 // Steps of length c/√t, as plain as the paper's: a thousand over all sequences, or a hundred passes of one
 // sequence a step (the paper names both, and says neither which nor how many of them it took).
 TrainOptions steps_in_ball(double radius, std::uint32_t batch) {
-  TrainOptions options = l1_m3n(1);
+  TrainOptions options = l1_m3n({1});
   options.solver = L1SubgradientOptions{.radius = radius, .l1_step = L1Step::root, .batch = batch};
   options.max_epochs = 100;
   options.evaluate_every = 10;
@@ -115,9 +129,9 @@ TrainOptions steps_in_ball(double radius, std::uint32_t batch) {
 }
 TrainOptions ball(double radius) { return steps_in_ball(radius, 0); }
 TrainOptions ball_online(double radius) { return steps_in_ball(radius, 1); }
-TrainOptions planes(double C) { return l1_m3n(C); }
+TrainOptions planes(double C) { return l1_m3n({C}); }
 TrainOptions em(double lambda) {
-  TrainOptions options = l1_m3n(fixed_c);
+  TrainOptions options = l1_m3n({fixed_c});
   options.solver = L1EmOptions{{}, 1e-4, lambda};
   options.max_epochs = 15;  // as the paper
   return options;
@@ -249,14 +263,15 @@ ErrorCurve curve(const L1TableOptions& options, Bench& bench, const std::vector<
   ErrorCurve result{family.name, family.parameter, {}};
   const std::size_t counts = std::size(fold_counts);
   const auto folds_of = [&](std::size_t k) { return std::min(fold_counts[k], options.most_folds); };
-  // On the first set, with a few folds.
+  // On the first set, with some of its folds.
   const std::size_t grid = family.grid.size();
   std::vector<double> chosen_error(counts * grid, 0.0);
   if (grid > 1)
     bench.run("Figure 2, constants of " + family.name, chosen_error.size(), [&](std::size_t i) {
       const std::size_t k = i / grid;
-      chosen_error[i] = fold_error(sets[0], fold_counts[k], std::min<std::uint64_t>(4, folds_of(k)),
-                                   family.options(family.grid[i % grid]));
+      chosen_error[i] =
+          fold_error(sets[0], fold_counts[k], std::min<std::uint64_t>(choosing_folds, folds_of(k)),
+                     family.options(family.grid[i % grid]));
     });
   const std::size_t others = sets.size() - 1;
   std::vector<double> errors(counts * others, 0.0);
@@ -275,8 +290,10 @@ ErrorCurve curve(const L1TableOptions& options, Bench& bench, const std::vector<
     ErrorPoint point;
     point.folds = fold_counts[k];
     point.samples = options.examples / fold_counts[k];
-    point.constant = family.grid[best[k]];
+    point.constant = family.grid[best[k]].value;
+    point.sharpness = family.grid[best[k]].sharpness;
     const double* own = errors.data() + k * others;
+    point.errors.assign(own, own + others);
     point.mean = std::accumulate(own, own + others, 0.0) / static_cast<double>(others);
     double squares = 0;
     for (std::size_t s = 0; s < others; ++s) squares += (own[s] - point.mean) * (own[s] - point.mean);

@@ -43,7 +43,9 @@ struct ErrorPoint {
   std::uint64_t folds = 0;         // K
   std::uint64_t samples = 0;       // that train
   double constant = 0;             // that was chosen on the first set
-  double mean = 0, deviation = 0;  // of the sets' mean test errors
+  double sharpness = 0;            // likewise, of LapM3N
+  std::vector<double> errors;      // mean test error of each other set
+  double mean = 0, deviation = 0;  // of these
 };
 struct ErrorCurve {
   std::string model, parameter;

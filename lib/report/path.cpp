@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <utility>
+#include <variant>
 
 #include "margrave/error.hpp"
 #include "report/train_from.hpp"
@@ -28,6 +29,10 @@ PathResult path(const Dataset& data, const Dataset* held_out, const TrainOptions
   if (options.lambda || options.C) throw UsageError("a path has its own lambdas: leave lambda and C out");
   if (!options.resume.empty() || !options.checkpoint.empty() || !options.warm_start.empty())
     throw UsageError("a path starts each of its runs itself: no checkpoint, resume or warm start");
+  if (const auto* ball = std::get_if<L1SubgradientOptions>(&options.solver);
+      ball != nullptr && ball->radius > 0)
+    throw UsageError(
+        "a ball |w|₁ ≤ radius takes the place of λ, so a path over λ would be one point: leave --radius out");
   for (const double lambda : lambdas)
     if (!std::isfinite(lambda) || lambda <= 0)
       throw UsageError("every lambda of a path must be a positive finite number");

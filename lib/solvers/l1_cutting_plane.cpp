@@ -11,12 +11,16 @@
 // where that brought nothing.
 //
 // Planes of an empty start are made far from the optimum, and there are very many of them where labellings
-// are many (the paper gave up at 100 words of OCR): a few rounds of l1-em come first. Its weights are the
-// first that v is drawn to, and the labellings of its dual point the first planes. Where inputs are wide and
-// dense it sees the strongest features alone (l1_screening.hpp).
+// are many (the paper gave up at 100 words of OCR): rounds of l1-em come first. Its weights are the first
+// that v is drawn to, and the labellings of its dual point the first planes. They end when so few weights are
+// left that the program is small anyway; a large one wants planes and features that are nearly right (CoNLL
+// sentences with 1,600 weights at the optimum: 30 s after 30 rounds, not in a minute after 6). Where inputs
+// are wide and dense the start sees the strongest features alone (l1_screening.hpp), and ends early too.
 //
 // Certified: α is a dual point with |(1/M) Σ Ψμ|_∞ ≤ λ/2 up to the tolerance of the program; the evaluator
-// mixes it with the truth until that holds, and takes P at the better of w and the best weights met.
+// mixes it with the truth until that holds, and takes P at the better of w and the best weights met. α is
+// that of the last program that had all its features, since mixing costs the others much of their bound;
+// before the first one the point is that of the start.
 //
 // Cost of a round: one oracle call per example, a few solutions of the program. Memory: the labels of all
 // vertices, their features within the program, and three vectors of weights. Shared state: w, frozen during
@@ -44,8 +48,12 @@ namespace {
 
 constexpr std::uint32_t rounds_per_epoch = 5;
 constexpr std::size_t start_features_per_example = 20;
-constexpr std::size_t wave = 256;     // examples between two looks at the stop flag
-constexpr double negligible = 1e-10;  // violation that is rounding
+constexpr std::uint32_t least_start_rounds = 6;
+constexpr std::uint32_t start_columns =
+    4;  // times as many features join then, since they are near those of w
+constexpr std::ptrdiff_t small_program = 1000;  // weights that the start may end with before its time
+constexpr std::size_t wave = 256;               // examples between two looks at the stop flag
+constexpr double negligible = 1e-10;            // violation that is rounding
 // P of weights that planes are drawn to before it was evaluated there: the first planes are made at them.
 constexpr double unknown = std::numeric_limits<double>::max();
 
@@ -75,12 +83,12 @@ class L1CuttingPlane final : public Solver {
   std::string_view name() const override { return L1CuttingPlaneOptions::solver_name; }
 
   void prepare() override {
-    if (start_) start_->prepare();
+    if (starting()) start_->prepare();
   }
   bool epoch(EpochControl& control) override {
-    if (start_) {
+    if (starting()) {
       if (!start_round(control)) return false;
-      if (start_) return true;
+      if (starting()) return true;
     }
     if (program_ == Program::changed && !solve(control)) return false;
     while (round_ < rounds_per_epoch && !done_)
@@ -90,12 +98,12 @@ class L1CuttingPlane final : public Solver {
   }
 
   const DualPoint* dual_point() const override { return start_ ? start_->dual_point() : &master_; }
-  std::span<const double> weights() const override { return start_ ? start_->weights() : shown_; }
+  std::span<const double> weights() const override { return starting() ? start_->weights() : shown_; }
   void adopt(std::span<const double> /*weights*/) override {
     throw InternalError("weights under l1 are no function of the dual point");
   }
   std::optional<std::span<const double>> averaged() const override {
-    if (start_) return start_->averaged();
+    if (starting()) return start_->averaged();
     if (!std::isfinite(best_primal_)) return std::nullopt;
     return std::span<const double>(best_);
   }
@@ -106,7 +114,7 @@ class L1CuttingPlane final : public Solver {
     return certificate;
   }
   std::uint64_t oracle_calls() const override {
-    return oracle_calls_ + (start_ ? start_->oracle_calls() : 0);
+    return oracle_calls_ + (starting() ? start_->oracle_calls() : 0);
   }
   std::uint64_t bytes() const override {
     return (start_ ? start_->bytes() : 0) + (start_data_ ? start_data_->memory_bytes() : 0) +
@@ -115,7 +123,7 @@ class L1CuttingPlane final : public Solver {
 
   void save(ByteWriter& out) const override {
     out.put(start_left_);
-    if (start_) {
+    if (starting()) {
       start_->save(out);
       return;
     }
@@ -127,6 +135,8 @@ class L1CuttingPlane final : public Solver {
     out.put(at_corner_);
     out.put(done_);
     out.put(program_);
+    out.put(start_ != nullptr);
+    if (start_) start_->save(out);
   }
   void restore(ByteReader& in) override {
     if (!read_start(in, false)) return;
@@ -141,10 +151,17 @@ class L1CuttingPlane final : public Solver {
     if (round_ > rounds_per_epoch) in.fail("points behind the end of an epoch");
     if (std::isnan(best_primal_)) in.fail("holds a bound that is none");
     if (program_ > Program::incomplete) in.fail("holds a program in no known state");
+    if (!in.get<bool>()) {
+      drop_start();
+    } else {
+      if (!start_) in.fail("was made with more --start-rounds");
+      start_->restore(in);
+    }
     shown_.assign(master_.weights().begin(), master_.weights().end());
   }
   void warm_start(ByteReader& in) override {
     if (!read_start(in, true)) return;
+    drop_start();
     master_.warm_start(in);
     best_ = take_weights(in, problem_.data.templates());
     best_primal_ = unknown;
@@ -162,14 +179,15 @@ class L1CuttingPlane final : public Solver {
     std::vector<Mass> violated;  // the maximiser, where the working set does not reach it
   };
 
+  bool starting() const { return start_left_ > 0; }
+
   // Whether what follows are planes; a start that was under way is restored.
   bool read_start(ByteReader& in, bool warm) {
     const auto left = in.get<std::uint32_t>();
     if (left > start_left_) in.fail("was made with more --start-rounds");
     start_left_ = left;
-    if (left == 0) drop_start();
-    if (start_) warm ? start_->warm_start(in) : start_->restore(in);
-    return start_ == nullptr;
+    if (starting()) warm ? start_->warm_start(in) : start_->restore(in);
+    return !starting();
   }
 
   void drop_start() {
@@ -179,14 +197,18 @@ class L1CuttingPlane final : public Solver {
 
   bool start_round(EpochControl& control) {
     if (!start_->epoch(control)) return false;
-    if (--start_left_ > 0) return true;
-    best_.assign(start_->weights().begin(), start_->weights().end());
-    if (const auto better = start_->averaged()) best_.assign(better->begin(), better->end());
+    const auto better = start_->averaged();
+    const std::span<const double> w = better ? *better : start_->weights();
+    const auto left = std::count_if(w.begin(), w.end(), [](double x) { return x != 0; });
+    --start_left_;
+    if ((start_data_ || left <= small_program) && options_.start_rounds - start_left_ >= least_start_rounds)
+      start_left_ = 0;
+    if (starting()) return true;
+    best_.assign(w.begin(), w.end());
     best_primal_ = unknown;
     if (const auto point = start_->labellings()) add_planes(*point);
-    master_.add_features(best_, options_.columns);
+    master_.add_features(best_, std::size_t{start_columns} * options_.columns);
     oracle_calls_ = start_->oracle_calls();
-    drop_start();
     program_ = Program::changed;
     round_ = rounds_per_epoch;  // the program is what is left of this epoch
     return true;
@@ -274,6 +296,10 @@ class L1CuttingPlane final : public Solver {
       return true;
     }
     shown_.assign(master_.weights().begin(), master_.weights().end());
+    if (program_ == Program::solved) {
+      master_.show();
+      drop_start();
+    }
     master_.prune(options_.prune_after);
     if (complete) master_.drop_features();
     return true;
@@ -287,9 +313,9 @@ class L1CuttingPlane final : public Solver {
   std::uint64_t version_ = 0;
   std::vector<Worker> workers_;
   std::vector<Slot> slots_;
-  std::uint32_t start_left_;
+  std::uint32_t start_left_;           // rounds
   std::optional<Dataset> start_data_;  // where the start has features of its own
-  std::unique_ptr<Solver> start_;      // while rounds of it are left
+  std::unique_ptr<Solver> start_;      // until a program of all features shows a better point
   std::uint64_t oracle_calls_ = 0;
   std::uint32_t round_ = 0;  // of the epoch under way
   bool at_corner_ = false;   // the next planes are made at w itself

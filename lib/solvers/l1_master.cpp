@@ -250,8 +250,14 @@ L1Master::Outcome L1Master::solve(std::uint32_t columns, bool complete,
 void L1Master::prune(std::uint32_t rounds) {
   for (auto& set : sets_) {
     for (Vertex& vertex : set) vertex.idle = vertex.weight > 0 ? 0 : vertex.idle + 1;
-    std::erase_if(set, [&](const Vertex& v) { return v.idle >= rounds && v.status != LpBasis::basic; });
+    std::erase_if(
+        set, [&](const Vertex& v) { return v.idle >= rounds && v.shown == 0 && v.status != LpBasis::basic; });
   }
+}
+
+void L1Master::show() {
+  for (auto& set : sets_)
+    for (Vertex& vertex : set) vertex.shown = vertex.weight;
 }
 
 void L1Master::drop_features() {
@@ -281,12 +287,12 @@ void L1Master::masses(std::size_t m, std::vector<Mass>& out) const {
   const FactorGraph graph = problem_.data[m];
   const std::vector<CachedLabel> truth(graph.labels().begin(), graph.labels().end());
   double left = 1;
-  for (const Vertex& vertex : sets_[m]) left -= vertex.weight;
+  for (const Vertex& vertex : sets_[m]) left -= vertex.shown;
   append_mixture(
       graph.topology(),
       [&](auto&& add) {
         add(VertexView{truth.data(), {}}, left);
-        for (const Vertex& vertex : sets_[m]) add(vertex.view(), vertex.weight);
+        for (const Vertex& vertex : sets_[m]) add(vertex.view(), vertex.shown);
       },
       out);
 }
@@ -299,8 +305,8 @@ std::optional<Certificate> L1Master::certificate() const {
     const auto labels = data[m].labels();
     double left = 1;
     for (const Vertex& vertex : sets_[m]) {
-      collector.add(vertex.labels, vertex.weight);
-      left -= vertex.weight;
+      collector.add(vertex.labels, vertex.shown);
+      left -= vertex.shown;
     }
     collector.add(std::vector<CachedLabel>(labels.begin(), labels.end()), left);
     collector.end_example();
@@ -327,6 +333,7 @@ void L1Master::save(ByteWriter& out) const {
       out.put_array(std::span<const CachedLabel>(vertex.labels));
       out.put_array(std::span<const Mass>(vertex.fractional));
       out.put(vertex.weight);
+      out.put(vertex.shown);
       out.put(vertex.idle);
       out.put(vertex.status);
     }
@@ -343,13 +350,14 @@ void L1Master::restore(ByteReader& in) {
     const FactorGraph graph = problem_.data[m];
     const Topology& top = graph.topology();
     sets_[m].clear();
-    double total = 0;
+    double total = 0, shown = 0;
     const auto count = in.get<std::uint64_t>();
     for (std::uint64_t k = 0; k < count; ++k) {
       Vertex vertex;
       vertex.labels = in.get_array<CachedLabel>();
       vertex.fractional = in.get_array<Mass>();
       vertex.weight = in.get<double>();
+      vertex.shown = in.get<double>();
       vertex.idle = in.get<std::uint32_t>();
       vertex.status = in.get<std::uint8_t>();
       if (vertex.labels.size() != top.variables()) in.fail("does not fit the data or the options");
@@ -358,13 +366,14 @@ void L1Master::restore(ByteReader& in) {
       if (const char* wrong = wrong_masses(top, vertex.fractional)) in.fail(wrong);
       if (problem_.oracle->exact() && !vertex.fractional.empty())
         in.fail("holds fractional points of a relaxation, and the oracle of this run is exact");
-      if (!(vertex.weight >= 0) || vertex.status > LpBasis::free)
+      if (!(vertex.weight >= 0) || !(vertex.shown >= 0) || vertex.status > LpBasis::free)
         in.fail("holds a vertex's weight that is none");
       total += vertex.weight;
+      shown += vertex.shown;
       vertex.loss = problem_.objective.loss(graph, vertex.view());
       sets_[m].push_back(std::move(vertex));
     }
-    if (!(total <= 1 + 1e-9)) in.fail("holds vertices whose weights are more than 1");
+    if (!(total <= 1 + 1e-9 && shown <= 1 + 1e-9)) in.fail("holds vertices whose weights are more than 1");
   }
   features_ = in.get_array<std::uint64_t>();
   feature_status_ = in.get_array<std::uint8_t>();
@@ -393,7 +402,7 @@ void L1Master::warm_start(ByteReader& in) {
   for (auto& set : sets_)
     for (Vertex& vertex : set) {
       vertex.status = LpBasis::low;
-      vertex.weight = 0;
+      vertex.weight = vertex.shown = 0;
       vertex.idle = 0;
     }
   std::fill(feature_status_.begin(), feature_status_.end(), LpBasis::basic);

@@ -42,7 +42,9 @@ class L1Master final : public DualPoint {
   // as it was.
   enum class Outcome : std::uint8_t { solved, incomplete, stopped, failed };
   Outcome solve(std::uint32_t columns, bool complete, const std::function<bool()>& proceed);
-  // Drops vertices that had no weight for so many solutions.
+  // The last solution becomes the dual point.
+  void show();
+  // Drops vertices that had no weight for so many solutions, but for those of the dual point.
   void prune(std::uint32_t rounds);
   // Drops features whose rows are far from their bounds at the last solution.
   void drop_features();
@@ -70,7 +72,8 @@ class L1Master final : public DualPoint {
     std::vector<CachedLabel> labels;
     std::vector<Mass> fractional;  // as split_masses() leaves them
     double loss = 0;
-    double weight = 0;
+    double weight = 0;       // α at the last solution
+    double shown = 0;        // α of the dual point
     std::uint32_t idle = 0;  // solutions without weight
     std::uint8_t status = LpBasis::low;
     std::vector<Entry> column;

@@ -35,12 +35,18 @@ TEST_F(PathVerb, RefusesWhatCannotBeMeant) {
     const Finished finished = run(more);
     EXPECT_EQ(finished.code, 2);
     EXPECT_NE(finished.error.find(why), std::string::npos) << finished.error;
+    EXPECT_TRUE(finished.out.empty()) << "a table of nothing: " << finished.out;
   };
+  refused({"--regularizer", "l1", "--solver", "bcfw"}, "l1-cutting-plane");
   refused({"--lambda", "0.1"}, "--lambdas");
   refused({"--lambdas", "0.1", "--Cs", "1"}, "not both");
   refused({"--lambdas", "0.1,x"}, "'x' is not a positive number");
   refused({"--lambdas", "1:0.1:0"}, "'0' is not a positive number");
   refused({"--lambdas", "1:0.1:2.5"}, "no number of points");
+  refused({"--lambdas", "1:0.1:1e30"}, "no number of points");
+  refused({"--lambdas", "inf"}, "'inf' is not a positive number");
+  refused({"--Cs", ""}, "'' is not a positive number");
+  refused({"--regularizer", "l1", "--radius", "2"}, "leave --radius out");
   refused({"--checkpoint", "c"}, "`train`");
   refused({"--svg", "train.jsonl"}, "train.jsonl");
 }
