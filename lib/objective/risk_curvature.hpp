@@ -12,10 +12,10 @@
 //
 // Martens and Grosse (2015) take blocks, independence and products of small matrices in the same spirit, and
 // Schraudolph, Yu, Günter (2007) look at samples. Here some 500 examples are looked at, fewer where the
-// blocks would cost more than a pass over all examples, and twice as many at each further look: the better
-// the weights, the fewer cliques are in doubt. Those that hardly are have one of them stand for several. A
-// row that is seldom in doubt is still seen seldom: every block is mixed with the sum of its template's
-// blocks, scaled to its own trace.
+// blocks would cost more than a pass over all examples, and twice as many at each of the next two looks: the
+// better the weights, the fewer cliques are in doubt. Those that hardly are have one of them stand for
+// several. A row that is seldom in doubt is still seen seldom: every block is mixed with the sum of its
+// template's blocks, scaled to its own trace.
 //
 // Cost of a look: sampled oracle calls, the squared inputs of the sample times the rows, and D³/6 for each
 // row of D inputs; of a solve: D² for each row. Blocks lie row-contiguous, as weights do: one pass over the
