@@ -398,7 +398,7 @@ struct SdcaOptions {
 
 /// Limited-memory BFGS on a smooth loss with l2.
 struct LbfgsOptions {
-  std::uint32_t history = 8;
+  std::uint32_t history = 12;
 
   static constexpr std::string_view solver_name = "lbfgs";
   static constexpr auto fields() {

@@ -161,6 +161,63 @@ void QuasiNewton::remember(Arena& arena) {
   if (pair.product > 1e-16 * dot(arena, pair.y, pair.y)) pairs_.push_back(std::move(pair));
 }
 
+// min over c of |g + Σ c_k·y_k|²: Cholesky of the Gram matrix, its rows scaled to unit length; pairs that
+// depend on newer ones up to rounding are left out. What is far below the gradients met is not believed,
+// since ∇f is not linear so far: then it is the least of those.
+double QuasiNewton::least_gradient(Arena& arena, std::vector<double>& point) const {
+  constexpr double independent = 1e-8, believable = 0.1;
+  // Where the last steps ended, newest first.
+  double least = dot(arena, gradient_, gradient_), square = least;
+  std::size_t best = 0;
+  std::vector<double> then = gradient_;
+  for (std::size_t k = pairs_.size(); k-- > 0;) {
+    add_scaled(arena, pairs_[k].y, -1.0, then);
+    const double earlier = dot(arena, then, then);
+    if (earlier < least) {
+      least = earlier;
+      best = pairs_.size() - k;
+    }
+  }
+  point = w_;
+  std::vector<std::size_t> used;
+  std::vector<double> length, factor, share;  // factor: rows of growing length
+  for (std::size_t k = pairs_.size(); k-- > 0;) {
+    const auto& y = pairs_[k].y;
+    const double norm = std::sqrt(dot(arena, y, y));
+    if (!(norm > 0)) continue;
+    std::vector<double> row(used.size() + 1);
+    double rest = 1;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      double sum = dot(arena, y, pairs_[used[i]].y) / (norm * length[i]);
+      for (std::size_t l = 0; l < i; ++l) sum -= row[l] * factor[at + l];
+      row[i] = sum / factor[at + i];
+      rest -= row[i] * row[i];
+      at += i + 1;
+    }
+    if (!(rest > independent)) continue;
+    row.back() = std::sqrt(rest);
+    double along = -dot(arena, y, gradient_) / norm;
+    for (std::size_t l = 0; l < used.size(); ++l) along -= row[l] * share[l];
+    share.push_back(along / row.back());
+    square -= share.back() * share.back();
+    used.push_back(k);
+    length.push_back(norm);
+    factor.insert(factor.end(), row.begin(), row.end());
+  }
+  if (square < believable * least) {
+    for (std::size_t k = 0; k < best; ++k) add_scaled(arena, pairs_[pairs_.size() - 1 - k].s, -1.0, point);
+    return least;
+  }
+  for (std::size_t i = used.size(); i-- > 0;) {
+    const std::size_t at = i * (i + 1) / 2;
+    share[i] /= factor[at + i];
+    for (std::size_t l = 0; l < i; ++l) share[l] -= factor[at + l] * share[i];
+    add_scaled(arena, pairs_[used[i]].s, share[i] / length[i], point);
+  }
+  return square;
+}
+
 void QuasiNewton::start(Arena& arena, Function f) {
   started_ = true;
   value_ = value_at(arena, w_, f(w_, gradient_));

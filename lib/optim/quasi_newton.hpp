@@ -38,6 +38,11 @@ class QuasiNewton {
   std::span<const double> weights() const { return w_; }
   // ∇f there.
   std::span<const double> gradient() const { return gradient_; }
+  // The point of w + span of the remembered steps s where ∇f, taken as linear there (Σ of the y), is
+  // smallest, as minimal residual methods have it: along a step of L-BFGS the value falls, and |∇f| as often
+  // rises. Writes it and returns |∇f|² as foreseen; without l1, after the first step. Where that
+  // is too good to be believed, it is the best point that a remembered step began or ended at.
+  double least_gradient(Arena& arena, std::vector<double>& point) const;
   // f(w) + c·|w|₁; after the first step.
   double value() const { return value_; }
   std::uint64_t bytes() const;

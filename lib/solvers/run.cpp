@@ -30,8 +30,8 @@ bool all_finite(std::span<const double> values) {
 // Answers the solver's question between blocks, and remembers why the answer was no.
 class Control final : public EpochControl {
  public:
-  Control(const Hooks& hooks, double seconds_left, std::uint64_t epoch)
-      : hooks_(hooks), seconds_left_(seconds_left), epoch_(epoch), start_(Clock::now()) {}
+  Control(const Hooks& hooks, double seconds_left, double gap, std::uint64_t epoch)
+      : hooks_(hooks), seconds_left_(seconds_left), gap_(gap), epoch_(epoch), start_(Clock::now()) {}
 
   bool proceed(double fraction) override {
     if (hooks_.on_progress) hooks_.on_progress(epoch_, fraction);
@@ -45,12 +45,14 @@ class Control final : public EpochControl {
     }
     return true;
   }
+  bool enough(double relative_gap) const override { return relative_gap <= gap_; }
   double seconds() const { return seconds_since(start_); }
   Status why() const { return why_; }
 
  private:
   const Hooks& hooks_;
   double seconds_left_;
+  double gap_;
   std::uint64_t epoch_;
   Clock::time_point start_;
   Status why_ = Status::interrupted;
@@ -116,7 +118,7 @@ class Loop {
 
  private:
   bool one_epoch() {
-    Control control(hooks_, options_.max_seconds - outcome_.progress.train_seconds,
+    Control control(hooks_, options_.max_seconds - outcome_.progress.train_seconds, options_.gap,
                     outcome_.progress.epoch + 1);
     solver_.prepare();
     const bool finished = solver_.epoch(control);

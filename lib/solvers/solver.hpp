@@ -37,6 +37,9 @@ class EpochControl {
   virtual ~EpochControl() = default;
   // `fraction` of the epoch is done. False: return from epoch() now.
   virtual bool proceed(double fraction) = 0;
+  // Whether a relative gap of this size would end the run: where a solver foresees it, its epoch may end
+  // early and have it certified.
+  virtual bool enough(double /*relative_gap*/) const { return false; }
 };
 
 class Solver {

@@ -35,31 +35,28 @@ constexpr std::uint64_t lined(std::uint64_t cells) {
 // Of a row of private sums: whole cache lines, but for rows that are much shorter.
 std::size_t private_stride(const Template& t) { return t.stride <= row_padding ? t.stride : lined(t.stride); }
 
-// r by weight row, padded to `width`.
-const double* rows_of(const Template& t, const double* cells, std::size_t width, Buffer<double>& scratch) {
-  if (t.kind == WeightRows::full && t.rows == width) return cells;
-  double* rows = scratch.reserve(width);
-  std::fill_n(rows, width, 0.0);
-  if (t.kind == WeightRows::full) {
-    std::copy_n(cells, t.rows, rows);
-    return rows;
-  }
+// r by weight row. What follows the last row may be anything.
+const double* rows_of(const Template& t, const double* cells, Buffer<double>& scratch) {
+  if (t.kind == WeightRows::full) return cells;
+  double* rows = scratch.reserve(padded(t.rows));
+  std::fill_n(rows, padded(t.rows), 0.0);
   for (std::size_t y = 0; y < t.joint_states(); ++y)
     if (t.row_of[y] >= 0) rows[t.row_of[y]] += cells[y];
   return rows;
 }
 
-void add_row(const InputView& x, const double* row, std::size_t stride, double* out) {
+// Kernels may go on to padded(width): what lands there is never merged.
+void add_row(const InputView& x, const double* row, std::size_t width, std::size_t stride, double* out) {
   const Kernels& k = kernels();
   switch (x.kind) {
     case InputKind::dense:
-      k.add_outer(x.value, x.count, row, stride, stride, out);
+      k.add_outer(x.value, x.count, row, width, stride, out);
       break;
     case InputKind::sparse:
-      k.add_to_sparse_rows(row, stride, stride, x.index, x.value, x.count, out);
+      k.add_to_sparse_rows(row, width, stride, x.index, x.value, x.count, out);
       break;
     case InputKind::unit:
-      k.add_to_unit_rows(row, stride, stride, x.index, x.count, out);
+      k.add_to_unit_rows(row, width, stride, x.index, x.count, out);
       break;
     case InputKind::per_state:
       break;  // summed state by state
@@ -152,7 +149,7 @@ void FeatureSums::add_example(std::size_t m, std::size_t cliques, const double* 
     const Template& t = data_.templates()[number];
     const double* r = cells + top.clique_offset[a];
     if (const std::uint32_t k = gathered_of_[number]; k != not_gathered) {
-      std::copy_n(rows_of(t, r, t.rows, worker.row), t.rows,
+      std::copy_n(rows_of(t, r, worker.row), t.rows,
                   gathered_[k].rows.data() + worker.next[k]++ * gathered_[k].width);
       continue;
     }
@@ -160,7 +157,7 @@ void FeatureSums::add_example(std::size_t m, std::size_t cliques, const double* 
     double* out = block + private_begin_[number];
     const std::size_t stride = private_stride(t);
     if (x.kind != InputKind::per_state) {
-      add_row(x, rows_of(t, r, stride, worker.row), stride, out);
+      add_row(x, rows_of(t, r, worker.row), t.rows, stride, out);
       continue;
     }
     for (std::size_t y = 0; y < t.joint_states(); ++y)
@@ -191,7 +188,7 @@ void FeatureSums::sum_tables(Arena& arena, SummedResiduals residuals, std::span<
       std::array<std::size_t, group + 1> place{};
       std::array<bool, group> summed{};
       for (std::size_t k = 0; k < count; ++k) place[k + 1] = place[k] + data_[first + k].topology().cells();
-      double* cells = worker.cells.reserve(place[count]);
+      double* cells = worker.cells.reserve(place[count] + row_padding);
       for (std::size_t k = 0; k < count; ++k) summed[k] = residuals(first + k, index, cells + place[k]);
       for (std::size_t k = 0; k < count; ++k) {
         const Topology& top = data_[first + k].topology();
@@ -216,7 +213,7 @@ void FeatureSums::merge(Arena& arena, std::uint32_t template_index, std::size_t 
         for (std::size_t b = 0; b < blocks; ++b) {
           const double* from = blocks_.data() + b * private_cells_ + private_begin_[template_index];
           for (std::size_t d = begin; d < end; ++d)
-            kernels().add_scaled(from + d * stride, t.stride, 1.0, sums.data() + t.offset + d * t.stride);
+            kernels().add_scaled(from + d * stride, t.rows, 1.0, sums.data() + t.offset + d * t.stride);
         }
       });
 }

@@ -110,6 +110,38 @@ TEST(QuasiNewton, TakesNewtonStepsInTheMetricOfTheSecondDerivative) {
   EXPECT_GT(plain.value(), 1e-6);
 }
 
+// Of a quadratic function the gradient is linear, and all is as foreseen.
+TEST(QuasiNewton, ForeseesTheLeastGradientOfAQuadraticFunction) {
+  const std::size_t n = 30;
+  const auto quadratic = [&](std::span<const double> w, std::span<double> gradient) {
+    double value = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double curvature = std::pow(1.4, static_cast<double>(i));
+      gradient[i] = curvature * (w[i] - 1);
+      value += gradient[i] * (w[i] - 1) / 2;
+    }
+    return value;
+  };
+  Arena arena(1);
+  QuasiNewton minimiser(n, 10);
+  std::vector<double> point, gradient(n);
+  const auto square = [](std::span<const double> v) {
+    double sum = 0;
+    for (const double x : v) sum += x * x;
+    return sum;
+  };
+  double gained = 0;
+  for (int k = 0; k < 25; ++k) {
+    minimiser.step(arena, quadratic);
+    const double foreseen = minimiser.least_gradient(arena, point);
+    quadratic(point, gradient);
+    EXPECT_NEAR(foreseen, square(gradient), 1e-6 * square(minimiser.gradient())) << k;
+    EXPECT_LE(foreseen, (1 + 1e-9) * square(minimiser.gradient())) << k;
+    gained = std::max(gained, square(minimiser.gradient()) / foreseen);
+  }
+  EXPECT_GT(gained, 2);
+}
+
 TEST(QuasiNewton, SaysWhenNothingIsLeftToGain) {
   Arena arena(1);
   const Logistic f(3);
