@@ -63,19 +63,20 @@ struct ScatterBlock {
   size_t n;
   double* out;
 
-  template <size_t V>
-  void run(size_t column, Tail tail) const {
+  // (No masks: what they store would have to reach memory before the next input of the same row can add.)
+  template <size_t V, class Last>
+  void run(size_t column, Last last) const {
     Vector from[V];
-    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) from[v] = load_of<V>(row + column, v, tail);
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) from[v] = load_of<V>(row + column, v, last);
     for (size_t i = 0; i < n; ++i) {
       double* to = out + index[i] * stride + column;
       if constexpr (Unit) {
         MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
-            store_of<V>(to, v, add(load_of<V>(to, v, tail), from[v]), tail);
+            store_of<V>(to, v, add(load_of<V>(to, v, last), from[v]), last);
       } else {
         const Vector by = splat(static_cast<double>(value[i]));
         MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
-            store_of<V>(to, v, multiply_add(by, from[v], load_of<V>(to, v, tail)), tail);
+            store_of<V>(to, v, multiply_add(by, from[v], load_of<V>(to, v, last)), last);
       }
     }
   }
@@ -102,11 +103,7 @@ void exp_shifted(const double* in, size_t n, double shift, double* out) {
   const Vector by = splat(shift);
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) store(out + i, exponential(subtract(load(in + i), by)));
-  if (i == n) return;
-  double rest[lanes];
-  for (size_t j = 0; j < lanes; ++j) rest[j] = i + j < n ? in[i + j] : shift;
-  store(rest, exponential(subtract(load(rest), by)));
-  for (size_t j = 0; i + j < n; ++j) out[i + j] = rest[j];
+  if (i < n) store_some(out + i, n - i, exponential(subtract(load_some(in + i, n - i, shift), by)));
 }
 
 double max_value(const double* in, size_t n) {
@@ -116,39 +113,33 @@ double max_value(const double* in, size_t n) {
     most[0] = maximum(load(in + i), most[0]);
     most[1] = maximum(load(in + i + lanes), most[1]);
   }
-  double best = lane_maximum(maximum(most[0], most[1]));
-  for (; i < n; ++i) best = in[i] > best ? in[i] : best;
-  return best;
+  for (; i + lanes <= n; i += lanes) most[0] = maximum(load(in + i), most[0]);
+  if (i < n) most[1] = maximum(load_some(in + i, n - i, -infinity), most[1]);
+  return lane_maximum(maximum(most[0], most[1]));
 }
 
 Kernels::SumAndLeast sum_and_least(const double* in, size_t n) {
   Vector sum = splat(0.0);
   Vector least = splat(infinity);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const Vector x = load(in + i);
+  const auto look = [&](Vector x) {
     sum = add(sum, x);
     least = minimum(where_equal(x, splat(0.0), splat(infinity), x), least);
-  }
-  Kernels::SumAndLeast result{lane_sum(sum), lane_minimum(least)};
-  for (; i < n; ++i) {
-    result.sum += in[i];
-    if (in[i] != 0.0 && in[i] < result.least) result.least = in[i];
-  }
-  return result;
+  };
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) look(load(in + i));
+  if (i < n) look(load_some(in + i, n - i, 0.0));
+  return {lane_sum(sum), lane_minimum(least)};
 }
 
 double least_finite(const double* in, size_t n) {
   Vector least = splat(infinity);
-  size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const Vector x = load(in + i);
+  const auto look = [&](Vector x) {
     least = minimum(where_equal(x, splat(-infinity), splat(infinity), x), least);
-  }
-  double result = lane_minimum(least);
-  for (; i < n; ++i)
-    if (in[i] != -infinity && in[i] < result) result = in[i];
-  return result;
+  };
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) look(load(in + i));
+  if (i < n) look(load_some(in + i, n - i, infinity));
+  return lane_minimum(least);
 }
 
 Kernels::EntropyAlong entropy_along(const double* mass, const double* change, size_t n, double length) {

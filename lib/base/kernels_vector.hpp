@@ -168,6 +168,25 @@ inline double lane_sum(Vector v) { return v[0] + v[1]; }
 
 #endif
 
+// The first n < lanes numbers from p, and `rest` in the other lanes; and the way back.
+#if defined(__AVX512F__)
+inline Vector load_some(const double* p, std::size_t n, double rest) {
+  return _mm512_mask_loadu_pd(splat(rest), tail_of(n), p);
+}
+inline void store_some(double* p, std::size_t n, Vector v) { store(p, v, tail_of(n)); }
+#else
+inline Vector load_some(const double* p, std::size_t n, double rest) {
+  double x[lanes];
+  for (std::size_t i = 0; i < lanes; ++i) x[i] = i < n ? p[i] : rest;
+  return load(x);
+}
+inline void store_some(double* p, std::size_t n, Vector v) {
+  double x[lanes];
+  store(x, v);
+  for (std::size_t i = 0; i < n; ++i) p[i] = x[i];
+}
+#endif
+
 #if !defined(__AVX512F__)
 using Whole = Tail;  // vectors are no longer than the padding
 using Half = Tail;

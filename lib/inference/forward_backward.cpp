@@ -180,6 +180,7 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
   double* lines = scratch.reals[1].reserve(length * row);  // e_t / c_t, later r_t
   double* beta = alphas + length * row;
 
+  double product = 1;  // of the c whose logarithms are still to be added
   for (std::size_t t = 0; t < length; ++t) {
     const std::size_t n = top.states[plan.steps[t].variable];
     double* alpha = alphas + t * row;
@@ -197,8 +198,15 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
     if (!(c > 0) || least < least_allowed * c) return false;
     k.scale(alpha, padded(n), 1.0 / c);
     k.scale(line, padded(n), 1.0 / c);
-    log_partition += shift + std::log(c);
+    log_partition += shift;
+    // One logarithm for many c, each at most 1 and no less than 1e-200.
+    if (product * c < least_allowed) {
+      log_partition += std::log(product);
+      product = 1;
+    }
+    product *= c;
   }
+  log_partition += std::log(product);
 
   const TreeStep& last = plan.steps[length - 1];
   std::copy_n(alphas + (length - 1) * row, top.states[last.variable],
