@@ -19,7 +19,7 @@ constexpr std::size_t lanes_per_task = 16;
 constexpr double mixed = 0.1;                // share of the template's common block in each row's
 constexpr std::uint32_t most_coupled = 128;  // rows
 constexpr double uncoupled = 0.2;            // share of the rows' own blocks in what couples them
-constexpr double negligible = 1e-6;          // probability
+constexpr double negligible = 1e-3;          // probability
 constexpr std::uint64_t most_cells = std::uint64_t{1} << 24U;
 constexpr double products_per_number = 8;  // of blocks, for every number of the inputs
 
