@@ -79,7 +79,8 @@ class Bcfw final : public Solver {
       }
       epoch_gain_ += pass_gain_;
       if (!worth_another_pass()) break;
-      if (pass_ == 0) ascent_.start_passes(members());
+      // Vertices without weight rarely gain any, and are most of the cache: visits with the oracle see them.
+      if (pass_ == 0) ascent_.start_passes(Members::weighted);
       begin_pass(pass_ + 1);
     }
     if (pass_ > 0) ascent_.end_passes();
@@ -136,9 +137,6 @@ class Bcfw final : public Solver {
   void warm_start(ByteReader& in) override { ascent_.blocks().warm_start(in); }
 
  private:
-  // Labellings without weight rarely gain any, and are most of the cache. A relaxed oracle's calls cost more
-  // than passes: there it pays to use all that it found.
-  Members members() const { return problem_.oracle->exact() ? Members::weighted : Members::all; }
   Visit kind() const { return pass_ == 0 ? Visit::oracle : Visit::cached; }
 
   void begin_pass(std::uint32_t pass) {
