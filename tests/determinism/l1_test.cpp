@@ -66,12 +66,12 @@ TEST(L1Checkpoint, CuttingPlanesThatAreStoppedKeepTheirBound) {
     SCOPED_TRACE(start);
     TrainOptions options;
     options.regularizer = Regularizer::l1;
-    options.lambda = 0.003;
+    options.lambda = 0.001;
     options.gap = 1e-9;
     options.threads = 1;
     options.solver = L1CuttingPlaneOptions{.start_rounds = start, .columns = 2};
     std::vector<double> dual = {0};  // after so many epochs
-    for (std::uint64_t blocks = 1; blocks < 4000; blocks += 7) {
+    for (std::uint64_t blocks = 1; blocks < 20000; blocks += 7) {
       const auto [model, report] = train_for(data, options, folder.file("checkpoint"), blocks);
       if (report.status != Status::interrupted) break;
       while (dual.size() <= report.epochs) {
