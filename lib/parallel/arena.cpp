@@ -6,6 +6,7 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -64,26 +65,61 @@ Arena::Arena(int threads) : threads_(threads > 0 ? threads : usable_cores()) {
 }
 Arena::~Arena() = default;
 
-void Arena::for_each_block(std::size_t n, std::size_t grain,
-                           FunctionRef<void(std::size_t, std::size_t, int)> body, WorkClock* clock) {
-  const std::size_t blocks = (n + grain - 1) / grain;
-  // Blocks that follow each other on one thread are timed together.
-  const auto run = [&](std::size_t first, std::size_t last, int worker) {
+namespace {
+
+// Blocks that follow each other on one thread are timed together.
+struct Blocks {
+  std::size_t n, grain;
+  FunctionRef<void(std::size_t, std::size_t, int)> body;
+  WorkClock* clock;
+
+  std::size_t count() const { return (n + grain - 1) / grain; }
+  void run(std::size_t first, std::size_t last, int worker) const {
     const auto start = clock != nullptr ? WorkClock::Clock::now() : WorkClock::Clock::time_point{};
     for (std::size_t b = first; b != last; ++b) body(b * grain, std::min(n, (b + 1) * grain), worker);
     if (clock != nullptr) clock->add(worker, WorkClock::Clock::now() - start);
-  };
-  if (threads_ == 1 || blocks <= 1) {  // the parallel machinery costs nothing where it cannot help
-    run(0, blocks, 0);
-    return;
   }
-  state_->arena.execute([&] {
+  void run_in_parallel() const {
     tbb::parallel_for(
-        tbb::blocked_range<std::size_t>(0, blocks, 1),
+        tbb::blocked_range<std::size_t>(0, count(), 1),
         [&](const tbb::blocked_range<std::size_t>& range) {
           run(range.begin(), range.end(), tbb::this_task_arena::current_thread_index());
         },
         tbb::auto_partitioner{});
+  }
+};
+
+}  // namespace
+
+void Arena::for_each_block(std::size_t n, std::size_t grain,
+                           FunctionRef<void(std::size_t, std::size_t, int)> body, WorkClock* clock) {
+  const Blocks blocks{n, grain, body, clock};
+  if (threads_ == 1 || blocks.count() <= 1) {  // the parallel machinery costs nothing where it cannot help
+    blocks.run(0, blocks.count(), 0);
+    return;
+  }
+  state_->arena.execute([&] { blocks.run_in_parallel(); });
+}
+
+void Arena::for_each_block_beside(FunctionRef<void(int)> alone, std::size_t n, std::size_t grain,
+                                  FunctionRef<void(std::size_t, std::size_t, int)> body, WorkClock* clock) {
+  const Blocks blocks{n, grain, body, clock};
+  if (threads_ == 1 || blocks.count() == 0) {
+    alone(0);
+    blocks.run(0, blocks.count(), 0);
+    return;
+  }
+  state_->arena.execute([&] {
+    tbb::task_group others;
+    others.run([&] { blocks.run_in_parallel(); });
+    try {
+      alone(tbb::this_task_arena::current_thread_index());
+    } catch (...) {
+      others.cancel();
+      others.wait();
+      throw;
+    }
+    others.wait();
   });
 }
 
