@@ -33,7 +33,7 @@ namespace margrave {
 // Asynchronous mode: visits that a worker makes on its copy of w between two exchanges with the others. Many
 // enough that copying w costs little beside them, few enough that W workers together are a small part of a
 // pass. Of the W − 1 others, each has one block of visits that are not seen, on average.
-std::size_t async_block(const Dataset& data, std::size_t workers);
+std::size_t async_block(const Dataset& data, std::size_t workers, Visit kind);
 
 class BlockAscent {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -70,8 +71,14 @@ void PassExtrapolation::make_room(const VertexCache& cache) {
     largest = std::max<std::size_t>(largest, cache.capacity(m));
     most_deviations = std::max(most_deviations, cache.most_deviations(m));
   }
-  moved_.reserve(largest);
-  term_.reserve(2 * most_deviations);
+  const std::size_t examples = program_.examples();
+  for (std::size_t p = 0; p < parts; ++p) {
+    parts_[p].begin = examples * p / parts;
+    parts_[p].end = examples * (p + 1) / parts;
+    parts_[p].moved.reserve(largest);
+    parts_[p].terms.reserve(2 * most_deviations);
+    parts_[p].w.resize(weights_.size());
+  }
   for_each_place([&](Place& place) {
     place.vertices.reserve(vertices);
     place.w.reserve(weights_.size());
@@ -90,17 +97,35 @@ void PassExtrapolation::set_size() {
   squared_size_ = scale * scale * program_.squared_features();
 }
 
-void PassExtrapolation::read(Place& place) const {
-  const auto v = program_.weights();
-  place.vertices.assign(v.begin(), v.end());
+template <class F>
+void PassExtrapolation::for_each_part(F&& f) {
+  problem_.arena.for_each_block(parts, 1, [&](std::size_t p, std::size_t, int) {
+    f(parts_[p], program_.begin(parts_[p].begin), program_.begin(parts_[p].end));
+  });
+}
+
+double PassExtrapolation::sum_losses() const {
+  return std::accumulate(parts_.begin(), parts_.end(), 0.0,
+                         [](double sum, const Part& part) { return sum + part.loss; });
+}
+
+void PassExtrapolation::read(Place& place) {
+  place.vertices.resize(program_.weights().size());
+  for_each_part([&](Part& part, std::uint64_t begin, std::uint64_t end) {
+    const double* v = program_.weights().data();
+    std::copy(v + begin, v + end, place.vertices.begin() + static_cast<std::ptrdiff_t>(begin));
+    part.loss = kernels().dot_dd(v + begin, program_.losses().data() + begin, end - begin);
+  });
   place.w.assign(weights_.span().begin(), weights_.span().end());
-  place.loss = kernels().dot_dd(v.data(), program_.losses().data(), v.size());
+  place.loss = sum_losses();
 }
 
 void PassExtrapolation::subtract(const Place& a, const Place& b, Place& out) {
   out.vertices.resize(a.vertices.size());
   out.w.resize(a.w.size());
-  for (std::size_t i = 0; i < a.vertices.size(); ++i) out.vertices[i] = a.vertices[i] - b.vertices[i];
+  for_each_part([&](Part&, std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) out.vertices[i] = a.vertices[i] - b.vertices[i];
+  });
   for (std::size_t i = 0; i < a.w.size(); ++i) out.w[i] = a.w[i] - b.w[i];
   out.loss = a.loss - b.loss;
 }
@@ -126,25 +151,30 @@ std::array<double, PassExtrapolation::most_steps + 1> PassExtrapolation::best_co
 
 void PassExtrapolation::set_target(std::span<const double> coefficient) {
   const Kernels& k = kernels();
-  target_.vertices.assign(now_.vertices.begin(), now_.vertices.end());
-  target_.w.assign(now_.w.size(), 0.0);
-  for (std::size_t i = 0; i < coefficient.size(); ++i) {
-    const Place& direction = directions_[i];
-    k.add_scaled(direction.vertices.data(), target_.vertices.size(), coefficient[i], target_.vertices.data());
-    k.add_scaled(direction.w.data(), target_.w.size(), coefficient[i], target_.w.data());
-  }
-  // In the order of the examples: the same bits at any number of threads.
   const double scale = problem_.objective.weight_scale();
-  for (std::size_t m = 0; m < program_.examples(); ++m) {
-    double* target = target_.vertices.data() + program_.begin(m);
-    const std::size_t count = program_.count(m);
-    if (std::none_of(target, target + count, [](double weight) { return weight < 0; })) continue;
-    moved_.assign(target, target + count);
-    project_to_simplex(target, count, target);
-    for (std::size_t v = 0; v < count; ++v) moved_[v] = -scale * (target[v] - moved_[v]);
-    program_.add_features(m, moved_.data(), term_, target_.w.data());
-  }
-  target_.loss = k.dot_dd(target_.vertices.data(), program_.losses().data(), target_.vertices.size());
+  target_.vertices.resize(now_.vertices.size());
+  for_each_part([&](Part& part, std::uint64_t begin, std::uint64_t end) {
+    double* const all = target_.vertices.data();
+    std::copy_n(now_.vertices.data() + begin, end - begin, all + begin);
+    for (std::size_t i = 0; i < coefficient.size(); ++i)
+      k.add_scaled(directions_[i].vertices.data() + begin, end - begin, coefficient[i], all + begin);
+    std::fill(part.w.begin(), part.w.end(), 0.0);
+    for (std::size_t m = part.begin; m < part.end; ++m) {
+      double* target = all + program_.begin(m);
+      const std::size_t count = program_.count(m);
+      if (std::none_of(target, target + count, [](double weight) { return weight < 0; })) continue;
+      part.moved.assign(target, target + count);
+      project_to_simplex(target, count, target);
+      for (std::size_t v = 0; v < count; ++v) part.moved[v] = -scale * (target[v] - part.moved[v]);
+      program_.add_features(m, part.moved.data(), part.terms, part.w.data());
+    }
+    part.loss = k.dot_dd(all + begin, program_.losses().data() + begin, end - begin);
+  });
+  target_.loss = sum_losses();
+  target_.w.assign(now_.w.size(), 0.0);
+  for (std::size_t i = 0; i < coefficient.size(); ++i)
+    k.add_scaled(directions_[i].w.data(), target_.w.size(), coefficient[i], target_.w.data());
+  for (const Part& part : parts_) k.add_scaled(part.w.data(), part.w.size(), 1.0, target_.w.data());
 }
 
 double PassExtrapolation::extrapolate() {
@@ -160,9 +190,11 @@ double PassExtrapolation::extrapolate() {
   if (slope > 0) {
     const double length = curvature <= slope ? 1.0 : slope / curvature;
     gain = length * (slope - length * curvature / 2);
-    for (std::size_t m = 0; m < program_.examples(); ++m)
-      if (program_.count(m) > 1)
-        program_.move_weights_of(m, target_.vertices.data() + program_.begin(m), length);
+    for_each_part([&](Part& part, std::uint64_t, std::uint64_t) {
+      for (std::size_t m = part.begin; m < part.end; ++m)
+        if (program_.count(m) > 1)
+          program_.move_weights_of(m, target_.vertices.data() + program_.begin(m), length);
+    });
     weights_.change([&](double* w) { kernels().add_scaled(target_.w.data(), target_.w.size(), length, w); });
     read(now_);
   }
@@ -176,7 +208,7 @@ double PassExtrapolation::extrapolate() {
 
 std::uint64_t PassExtrapolation::bytes() const {
   const std::uint64_t numbers = from_.vertices.capacity() + from_.w.capacity();
-  return numbers * (directions_.size() + 3) * sizeof(double);
+  return (numbers * (directions_.size() + 3) + parts * parts_.front().w.capacity()) * sizeof(double);
 }
 
 void PassExtrapolation::save(ByteWriter& out) const {

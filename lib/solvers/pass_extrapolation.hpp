@@ -10,7 +10,8 @@
 //
 // Blocks that would leave their simplex are projected back, each by itself, and an exact line search towards
 // the point so made keeps D from falling. Costs a few vectors as long as w and as long as all blocks'
-// weights, and the features of the blocks that were projected.
+// weights, and the features of the blocks that were projected. Examples are taken in a fixed number of parts
+// beside each other, whose sums are added in order.
 #pragma once
 
 #include <array>
@@ -49,10 +50,23 @@ class PassExtrapolation {
   };
   static constexpr std::size_t most_steps = 2;
 
-  void read(Place& place) const;
+  // A run of examples; what it sums up on the way.
+  struct Part {
+    std::size_t begin = 0, end = 0;
+    double loss = 0;
+    std::vector<double> w;             // features of what was projected
+    std::vector<double> moved, terms;  // scratch: of one example
+  };
+  static constexpr std::size_t parts = 8;
+
+  // f(part) beside each other; a part's vertices are those of its examples.
+  template <class F>
+  void for_each_part(F&& f);
+  double sum_losses() const;
+  void read(Place& place);
   void set_size();
   // a − b
-  static void subtract(const Place& a, const Place& b, Place& out);
+  void subtract(const Place& a, const Place& b, Place& out);
   // The coefficients of the directions that maximise D beyond now_.
   std::array<double, most_steps + 1> best_coefficients() const;
   // now_ + Σ coefficient·direction, projected where it is no mixture; target_.w is how far w is from there.
@@ -68,7 +82,7 @@ class PassExtrapolation {
   std::array<Place, most_steps + 1> directions_;  // the pass, then the last steps, youngest first
   double squared_size_ = 0;                       // of w, were its parts at right angles
   std::size_t known_ = 0;                         // directions that are set, the pass counted
-  std::vector<double> moved_, term_;              // scratch: of one example
+  std::array<Part, parts> parts_;
 };
 
 }  // namespace margrave

@@ -105,7 +105,7 @@ class VertexBlocks final : public DualBlocks {
   bool has_cache() const override { return options_.steps != Steps::plain; }
   const VertexCache* cache() const override { return has_cache() ? &cache_ : nullptr; }
   void make_room(std::uint32_t visits) override {
-    cache_.make_room(visits, keep_unused);
+    cache_.make_room(problem_.arena, visits, keep_unused);
     measure();
   }
   void reserve_step(BlockStep& step) const override {

@@ -246,21 +246,26 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   s.masses.resize(fractional ? end : 0);
 }
 
-void VertexCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
-  for (std::size_t m = 0; m < blocks_.size(); ++m) {
-    Storage& s = blocks_[m];
-    if (s.count + visits > s.capacity) drop_unused(m, keep_unused);
-    // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
-    const std::size_t cliques = (*data_)[m].cliques();
-    const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
-    const auto make = [more](auto& list) {
-      if (list.capacity() < list.size() + more) list.reserve(2 * list.size() + more);
-    };
-    make(s.deviations);
-    make(s.parts);
-    if (!s.masses.empty()) make(s.masses);
-    if (s.count + visits > s.capacity) grow(s, std::max(s.count + visits, s.capacity + s.capacity / 2));
-  }
+void VertexCache::make_room(Arena& arena, std::uint32_t visits, std::uint32_t keep_unused) {
+  constexpr std::size_t together = 64;
+  arena.for_each_block(blocks_.size(), together, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t m = begin; m < end; ++m) make_room(m, visits, keep_unused);
+  });
+}
+
+void VertexCache::make_room(std::size_t m, std::uint32_t visits, std::uint32_t keep_unused) {
+  Storage& s = blocks_[m];
+  if (s.count + visits > s.capacity) drop_unused(m, keep_unused);
+  // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
+  const std::size_t cliques = (*data_)[m].cliques();
+  const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
+  const auto make = [more](auto& list) {
+    if (list.capacity() < list.size() + more) list.reserve(2 * list.size() + more);
+  };
+  make(s.deviations);
+  make(s.parts);
+  if (!s.masses.empty()) make(s.masses);
+  if (s.count + visits > s.capacity) grow(s, std::max(s.count + visits, s.capacity + s.capacity / 2));
 }
 
 std::uint64_t VertexCache::bytes() const {

@@ -16,6 +16,7 @@
 #include "base/stream.hpp"
 #include "margrave/dataset.hpp"
 #include "model/deviation.hpp"
+#include "parallel/arena.hpp"
 #include "state/feature_gram.hpp"
 
 namespace margrave {
@@ -72,7 +73,7 @@ class VertexCache {
                 double* out) const;
   // Room for `visits` more vertices in every block; where there is none, all but the youngest `keep_unused`
   // of those without weight are dropped first.
-  void make_room(std::uint32_t visits, std::uint32_t keep_unused);
+  void make_room(Arena& arena, std::uint32_t visits, std::uint32_t keep_unused);
 
   std::uint64_t bytes() const;
 
@@ -95,6 +96,7 @@ class VertexCache {
     std::uint32_t variables = 0;
   };
   static void grow(Storage& s, std::uint32_t capacity);
+  void make_room(std::size_t m, std::uint32_t visits, std::uint32_t keep_unused);
   void drop_unused(std::size_t m, std::uint32_t keep);
   // Lists the deviations of vertex k.
   void list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index);

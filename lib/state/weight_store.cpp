@@ -59,7 +59,10 @@ double product(const Dataset& data, std::span<const DeviationChange> changes, co
 }
 
 WeightStore::WeightStore(const TemplateSet& templates)
-    : shards_(templates.storage()), cells_(templates.storage(), 0.0), size_(templates.storage()) {}
+    : shards_(templates.storage()),
+      cells_(templates.storage(), 0.0),
+      size_(templates.storage()),
+      taken_(std::make_unique<std::atomic_flag[]>(shards_.size())) {}
 
 void WeightStore::assign(std::span<const double> w) {
   std::copy(w.begin(), w.end(), cells_.data());
@@ -106,10 +109,24 @@ void WeightStore::commit(const WeightChange& change, double scale) {
   ++version_;
 }
 
-AtomicAdds WeightStore::publish(const double* own, const double* seen) noexcept {
+AtomicAdds WeightStore::exchange(double* own, double* seen, std::size_t first_shard) noexcept {
+  const std::size_t shards = shards_.size();
+  static_assert(most_shards <= 64);
+  std::uint64_t left = shards == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shards) - 1;
   AtomicAdds count;
-  for (std::uint64_t i = 0; i < size_; ++i)
-    if (own[i] != seen[i]) count.add({1, add(i, own[i] - seen[i])});
+  for (std::size_t at = first_shard % shards; left != 0; at = at + 1 < shards ? at + 1 : 0) {
+    const std::uint64_t bit = std::uint64_t{1} << at;
+    if ((left & bit) == 0) continue;
+    if (taken_[at].test_and_set(std::memory_order_acquire)) {
+      ++count.retries;
+      continue;
+    }
+    const std::uint64_t end = shards_.end(at);
+    for (std::uint64_t i = shards_.begin(at); i < end; ++i) own[i] = seen[i] = cells_[i] += own[i] - seen[i];
+    taken_[at].clear(std::memory_order_release);
+    ++count.adds;
+    left &= ~bit;
+  }
   return count;
 }
 

@@ -4,13 +4,15 @@
 //  - commit(): deterministic. Many workers, each applying *all* of a batch's changes, in index order, to the
 //    cells of its own shards. No two workers write one cell, and every cell sees its additions in one order:
 //    the same bits at any number of threads. Large batches of a small model are summed in parts instead.
-//  - add(): asynchronous. Relaxed atomic additions per cell from any thread, no locks. Readers that run
-//    beside it use load() or refresh().
+//  - asynchronous, from any thread: add(), relaxed atomic additions per cell without locks, beside which
+//    readers use load() or refresh(); or exchange() of whole copies of w, shard by shard, each behind a lock
+//    that is held for some hundred nanoseconds. Not both at once.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -38,8 +40,8 @@ struct DeviationChange {
   double coefficient;
 };
 
-// What asynchronous additions to single cells cost: how many there were, and how many attempts another thread
-// was in the way of.
+// What asynchronous additions to single cells or to shards cost: how many there were, and how many attempts
+// another thread was in the way of.
 struct AtomicAdds {
   std::uint64_t adds = 0;
   std::uint64_t retries = 0;
@@ -136,8 +138,10 @@ class WeightStore {
   void refresh(double* local) const noexcept {
     for (std::uint64_t i = 0; i < size_; ++i) local[i] = load(i);
   }
-  // w += own − seen: what a worker made of the copy it saw.
-  AtomicAdds publish(const double* own, const double* seen) noexcept;
+  // w += own − seen, what a worker made of the copy it saw; then both are w. A shard that another worker has
+  // is come back to; workers that start at different shards rarely meet. A million compare-and-swaps would
+  // cost more than the visits between two exchanges.
+  AtomicAdds exchange(double* own, double* seen, std::size_t first_shard) noexcept;
   AtomicAdds commit_async(const WeightChange& change, double scale) noexcept;
   double product_async(const WeightChange& change) const noexcept;
 
@@ -146,7 +150,8 @@ class WeightStore {
   Buffer<double> cells_;
   std::uint64_t size_;
   std::uint64_t version_ = 1;
-  std::vector<double> part_sums_;  // of a large batch of changes
+  std::unique_ptr<std::atomic_flag[]> taken_;  // by shard
+  std::vector<double> part_sums_;              // of a large batch of changes
 };
 
 // Compensated sums for every cell: w rebuilt from a dual point to the last bit that matters.

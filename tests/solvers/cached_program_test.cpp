@@ -30,7 +30,7 @@ class Fixture {
         weights(data.templates()),
         program(problem, BcfwOptions{}) {
     Random random(seed);
-    cache.make_room(4, 4);
+    cache.make_room(arena, 4, 4);
     for (std::size_t m = 0; m < data.size(); ++m) {
       const FactorGraph g = data[m];
       for (int k = 0; k < 4; ++k) {
@@ -233,7 +233,7 @@ TEST(CachedProgram, VisitsOfPairsAreExactSteps) {
 TEST(CachedProgram, KeepsTheMassesOfFractionalVertices) {
   const Dataset data = tiny_problem("loop_potts");
   Fixture f(data, 8);
-  f.cache.make_room(1, 8);
+  f.cache.make_room(f.arena, 1, 8);
   const Labelling y = truth_of(data[0]);
   const std::vector<Mass> halves{{0, 0, 0.5}, {0, 1, 0.5}};
   const std::uint32_t half = f.cache.add(0, y, halves, f.gram, f.scratch);

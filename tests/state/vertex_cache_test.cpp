@@ -84,7 +84,7 @@ TEST(VertexCache, KeepsItsInvariantsWhateverHappens) {
   CacheOf of(data);
   Random random(41);
   for (int round = 0; round < 40; ++round) {
-    of.cache.make_room(3, 6);
+    of.cache.make_room(of.arena, 3, 6);
     for (std::size_t m = 0; m < data.size(); ++m) {
       EXPECT_GE(of.cache.block(m).capacity, of.cache.block(m).count + 3);
       for (int visit = 0; visit < 3; ++visit) {
@@ -122,7 +122,7 @@ TEST(VertexCache, AFullBlockReplacesAnUnusedLabellingButNeverTheTruthOrAUsedOne)
   b.weight[2] = 0;
   EXPECT_EQ(add_new(), 2U);
   of.check(0);
-  of.cache.make_room(1, 100);
+  of.cache.make_room(of.arena, 1, 100);
   EXPECT_NE(add_new(), VertexCache::absent);
   of.check(0);
 }
@@ -132,7 +132,7 @@ TEST(VertexCache, MakeRoomDropsOnlyUnusedLabellingsAndKeepsTheRest) {
   CacheOf of(data);
   Random random(43);
   for (int i = 0; i < 12; ++i) {
-    of.cache.make_room(1, 100);
+    of.cache.make_room(of.arena, 1, 100);
     const Labelling y = random_labelling(random, data[0]);
     if (of.cache.find(0, y) == VertexCache::absent) of.add(0, y);
   }
@@ -145,7 +145,7 @@ TEST(VertexCache, MakeRoomDropsOnlyUnusedLabellingsAndKeepsTheRest) {
     used.emplace_back(y, y + data[0].variables());
   }
   const std::uint32_t before = b.count;
-  of.cache.make_room(b.capacity - b.count + 1, 2);
+  of.cache.make_room(of.arena, b.capacity - b.count + 1, 2);
   of.check(0);
   const VertexCache::Block after = of.cache.block(0);
   EXPECT_LT(after.count, before);
@@ -161,7 +161,7 @@ TEST(VertexCache, RestoreRepeatsEveryNumberAndCapacity) {
   CacheOf of(data);
   Random random(44);
   for (int round = 0; round < 10; ++round) {
-    of.cache.make_room(2, 4);
+    of.cache.make_room(of.arena, 2, 4);
     for (std::size_t m = 0; m < data.size(); ++m) {
       const Labelling y = random_labelling(random, data[m]);
       if (of.cache.find(m, y) == VertexCache::absent) of.add(m, y);
@@ -189,7 +189,7 @@ TEST(VertexCache, RestoreRepeatsEveryNumberAndCapacity) {
 TEST(VertexCache, KeepsFractionalVertices) {
   const Dataset data = tiny_problem("loop_potts");
   CacheOf of(data);
-  of.cache.make_room(3, 6);
+  of.cache.make_room(of.arena, 3, 6);
   const FactorGraph g = data[0];
   const Labelling y = truth_of(g);
   const std::vector<Mass> halves{{0, 0, 0.5}, {0, 1, 0.5}};
@@ -208,7 +208,7 @@ TEST(VertexCache, KeepsFractionalVertices) {
   EXPECT_EQ(mass_off_truth, (y[0] != 0 ? 0.25 : 0) + (y[0] != 1 ? 0.75 : 0));
   b.weight[0] = 0.5;
   b.weight[quarter] = 0.5;
-  of.cache.make_room(of.cache.capacity(0), 0);  // no room: what is unused goes first
+  of.cache.make_room(of.arena, of.cache.capacity(0), 0);  // no room: what is unused goes first
   EXPECT_EQ(of.cache.find(0, y, halves), VertexCache::absent);
   ASSERT_EQ(of.cache.find(0, y, quarters), half) << "the younger one moves up";
   ByteWriter out;
@@ -223,7 +223,7 @@ TEST(VertexCache, KeepsFractionalVertices) {
   for (const std::vector<Mass>& wrong :
        {std::vector<Mass>{{0, 0, 0.5}}, {{0, 7, 1.0}}, {{1, 0, 1.0}, {0, 0, 1.0}}, {{99, 0, 1.0}}}) {
     CacheOf spoilt(data);
-    spoilt.cache.make_room(spoilt.cache.capacity(0), 0);
+    spoilt.cache.make_room(spoilt.arena, spoilt.cache.capacity(0), 0);
     spoilt.cache.add(0, y, halves, spoilt.gram, spoilt.scratch);
     const_cast<std::vector<Mass>&>(spoilt.cache.block(0).fractional[1]) = wrong;
     ByteWriter bytes;
