@@ -120,40 +120,6 @@ void max_plus_node(const double* value, size_t rows, const double* table, size_t
   max_plus_rows({value, rows, table, stride, node, best, out}, width);
 }
 
-// All steps with one choice of V.
-struct PathBlock {
-  const double* first;
-  const double* const* table;
-  const double* const* node;
-  size_t steps;
-  size_t states;
-  double* best;
-  double* value;
-
-  template <size_t V, class Last>
-  void run(size_t /*column*/, Last last) const {
-    const size_t apart = whole_lines(states);
-    const double* from = first;
-    for (size_t t = 0; t < steps; ++t) {
-      const MaxPlusBlock step{from,    states,           table[t],         padded(states),
-                              node[t], best + t * apart, value + t * apart};
-      step.template run<V>(0, last);
-      from = value + t * apart;
-    }
-  }
-};
-void max_plus_path(const double* first, const double* const* table, const double* const* node, size_t steps,
-                   size_t states, double* best, double* value) {
-  if (padded(states) <= 8 * lanes) {
-    for_columns(padded(states), states, PathBlock{first, table, node, steps, states, best, value});
-    return;
-  }
-  const size_t apart = whole_lines(states);
-  for (size_t t = 0; t < steps; ++t)
-    max_plus_node(t == 0 ? first : value + (t - 1) * apart, states, table[t], padded(states), states, node[t],
-                  best + t * apart, value + t * apart);
-}
-
 // `value`'s last lanes are loaded once, with −inf where there is no column: a masked load would bring zeros.
 void max_plus_transposed(const double* value, size_t rows, const double* table, size_t stride, size_t width,
                          double* out) {
@@ -281,7 +247,7 @@ struct PairBlock {
         store_of<V>(to, v, cell, tail);
         sum[v % 2] = add(sum[v % 2], cell);
       }
-      row_sum[a] = lane_sum(add(sum[0], sum[1]));
+      if (row_sum != nullptr) row_sum[a] = lane_sum(add(sum[0], sum[1]));
     }
   }
   // Any number of columns.
@@ -307,7 +273,7 @@ struct PairBlock {
         store(to + b, cell, here);
         sum[0] = add(sum[0], cell);
       }
-      row_sum[a] = lane_sum(add(sum[0], sum[1]));
+      if (row_sum != nullptr) row_sum[a] = lane_sum(add(sum[0], sum[1]));
     }
   }
 };
@@ -334,7 +300,7 @@ void pair_product(const double* left, size_t rows, const double* table, size_t s
       out[a * width + b] = cell;
       sum += cell;
     }
-    row_sum[a] = sum;
+    if (row_sum != nullptr) row_sum[a] = sum;
   }
 }
 

@@ -1,0 +1,285 @@
+// Whole paths in one call: max-plus and sum-product recursions whose state stays in registers and the first
+// cache level; for kernels_impl.cpp only.
+#pragma once
+
+#include "base/kernels_lines.hpp"
+#include "base/kernels_rows.hpp"
+#include "base/kernels_tables.hpp"
+
+namespace margrave {
+namespace {
+
+// How a table's cell joins what is known of its column. Where a maximum is taken, x86 drops its first operand
+// if that is a NaN.
+struct MaxPlus {
+  static Vector nothing() { return splat(-infinity); }
+  static Vector join(Vector from, Vector cell, Vector known) {
+    return maximum(add_beside_maxima(from, cell), known);
+  }
+  static Vector merge(Vector a, Vector b) { return maximum(a, b); }
+};
+struct SumProduct {
+  static Vector nothing() { return splat(0.0); }
+  static Vector join(Vector from, Vector cell, Vector known) { return multiply_add(from, cell, known); }
+  static Vector merge(Vector a, Vector b) { return add(a, b); }
+};
+
+// A row of n numbers joined with an n × n table of rows padded(n) apart, over the rows: V vectors of results.
+// The row's numbers are spread from registers: a broadcast from memory would cost a load like a whole vector,
+// and loads bind. Sums run in an order that depends on n alone.
+template <class Algebra, size_t V, class Last>
+struct RowTimesTable {
+#if defined(__AVX512F__)
+  // Rows of 2V − 1 half vectors, one after the other: two of them are 2V − 1 whole vectors, the middle one
+  // with the end of the first row and the beginning of the second. So no lane is empty and, where the table
+  // begins on a cache line, no load needs two lines. The second row's results are moved at the end.
+  static constexpr bool pairs = __is_same(Last, Half);
+#else
+  static constexpr bool pairs = false;
+#endif
+  static constexpr size_t stride = pairs ? V * lanes - lanes / 2 : V * lanes;
+  // Rows in flight where they do not come in pairs.
+  static constexpr size_t flight = V == 1 ? 4 : flights<V>;
+  static constexpr size_t results = pairs ? 2 * V - 1 : flight * V;
+
+  MARGRAVE_INLINE static void run(const double* row, size_t n, const double* table, Last last, Vector* out) {
+    Vector known[results];
+    MARGRAVE_UNROLL for (size_t i = 0; i < results; ++i) known[i] = Algebra::nothing();
+    // Short vectors can have all of the last one in the padding.
+    const size_t full = lanes < row_padding ? (n - 1) / lanes : V - 1;
+    for (size_t v = 0; v < full; ++v, table += lanes * stride)
+      rows_of<0>(load(row + v * lanes), lanes, table, known);
+    rows_of<0>(load(row + full * lanes, last), n - full * lanes, table, known);
+    if constexpr (pairs) {
+#if defined(__AVX512F__)
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+        const Vector* second = known + V - 1 + v;
+        out[v] = Algebra::merge(upper_then_lower(second[0], second[v + 1 < V ? 1 : 0]), known[v]);
+      }
+#endif
+    } else {
+      MARGRAVE_UNROLL for (size_t apart = flight / 2; apart > 0; apart /= 2) {
+        MARGRAVE_UNROLL for (size_t i = 0; i < apart * V; ++i) known[i] =
+            Algebra::merge(known[i + apart * V], known[i]);
+      }
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) out[v] = known[v];
+    }
+  }
+
+ private:
+  // The first `count` ≤ lanes of `values`, from the L-th on.
+  template <size_t L>
+  MARGRAVE_INLINE static void rows_of(Vector values, size_t count, const double* table, Vector* known) {
+    if constexpr (L < lanes) {
+      if (L >= count) return;
+      const double* cells = table + L * stride;
+      const Vector first = lane<L>(values);
+      if constexpr (pairs) {
+#if defined(__AVX512F__)
+        join<V - 1>(first, cells, known);
+        if (L + 1 >= count) {
+          known[V - 1] = Algebra::join(lower_and_upper(first, Algebra::nothing()),
+                                       load(cells + (V - 1) * lanes, Half{}), known[V - 1]);
+          return;
+        }
+        const Vector second = lane<L + 1>(values);
+        join<1>(lower_and_upper(first, second), cells + (V - 1) * lanes, known + V - 1);
+        join<V - 1>(second, cells + V * lanes, known + V);
+        rows_of<L + 2>(values, count, table, known);
+#endif
+      } else {
+        join<V>(first, cells, known + L % flight * V);
+        rows_of<L + 1>(values, count, table, known);
+      }
+    }
+  }
+  template <size_t N>
+  MARGRAVE_INLINE static void join(Vector from, const double* cells, Vector* known) {
+    MARGRAVE_UNROLL for (size_t v = 0; v < N; ++v) known[v] =
+        Algebra::join(from, load(cells + v * lanes), known[v]);
+  }
+};
+
+struct MaxPlusPath {
+  const double* first;
+  const double* const* table;
+  const double* const* node;
+  size_t steps;
+  size_t states;
+  double* best;
+  double* value;
+
+  template <size_t V, class Last>
+  void run(size_t /*column*/, Last last) const {
+    const size_t apart = whole_lines(states);
+    const double* from = first;
+    for (size_t t = 0; t < steps; ++t) {
+      Vector top[V];
+      RowTimesTable<MaxPlus, V, Last>::run(from, states, table[t], last, top);
+      double* const maxima = best + t * apart;
+      double* const sums = value + t * apart;
+      const double* const scores = node[t];
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+        store_of<V>(sums, v, add(top[v], load_of<V>(scores, v, last)), last);
+        store_of<V>(maxima, v, top[v], last);
+      }
+      from = sums;
+    }
+  }
+};
+void max_plus_path(const double* first, const double* const* table, const double* const* node, size_t steps,
+                   size_t states, double* best, double* value) {
+  if (padded(states) <= 8 * lanes) {
+    for_columns(padded(states), states, MaxPlusPath{first, table, node, steps, states, best, value});
+    return;
+  }
+  const size_t apart = whole_lines(states);
+  for (size_t t = 0; t < steps; ++t)
+    max_plus_node(t == 0 ? first : value + (t - 1) * apart, states, table[t], padded(states), states, node[t],
+                  best + t * apart, value + t * apart);
+}
+
+// The smallest of what is not `except`, lane by lane.
+inline Vector least_but(double except, Vector x, Vector least) {
+  return minimum(where_equal(x, splat(except), splat(infinity), x), least);
+}
+
+// From both ends at once: neither direction waits for the other, so that one's sums and divisions pass while
+// the other multiplies.
+struct SumProductPath {
+  const Kernels::SumPath& path;
+  double* least;
+
+  // All nodes' exponentials, which wait for nothing; returns the smallest score.
+  double exponentiate() const {
+    const size_t n = path.states;
+    Vector smallest = splat(infinity);
+    bool finite = true;
+    for (size_t t = 0; t < path.length; ++t) {
+      const double* const node = path.step[t].node;
+      double* const weight = path.weight + t * whole_lines(n);
+      const double shift = max_value(node, n);
+      finite = finite && shift > -infinity && shift < infinity;
+      path.shift[t] = shift;
+      const Vector by = splat(shift);
+      for (size_t i = 0; i < n; i += lanes) {
+        const Vector x =
+            subtract(i + lanes <= n ? load(node + i) : load_some(node + i, n - i, -infinity), by);
+        smallest = least_but(-infinity, x, smallest);
+        store(weight + i, exponential(x));
+      }
+    }
+    return finite ? lane_minimum(smallest) : -infinity;
+  }
+
+  template <size_t V, class Last>
+  void run(size_t /*column*/, Last last) const {
+    using Times = RowTimesTable<SumProduct, V, Last>;
+    const size_t n = path.states;
+    const size_t apart = whole_lines(n);
+    const size_t end = path.length - 1;
+    const Tail tail = last;
+    Vector smallest = splat(infinity);
+    // to_t = product·weight_t / its sum, which is returned.
+    const auto weigh = [&](const Vector* product, size_t t, double* to) __attribute__((always_inline)) {
+      Vector cells[V];
+      Vector sum[2] = {splat(0.0), splat(0.0)};
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+        cells[v] = multiply(product[v], load_of<V>(path.weight + t * apart, v, tail));
+        sum[v % 2] = add(sum[v % 2], cells[v]);
+      }
+      const double total = lane_sum(add(sum[0], sum[1]));
+      const Vector by = splat(1.0 / total);
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+        const Vector cell = multiply(cells[v], by);
+        smallest = least_but(0.0, cell, smallest);
+        store_of<V>(to + t * apart, v, cell, last);
+      }
+      return total;
+    };
+    Vector product[V];
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) product[v] = splat(1.0);
+    path.sum[0] = weigh(product, 0, path.forward);
+    weigh(product, end, path.backward);
+    for (size_t t = 1; t <= end; ++t) {
+      Times::run(path.forward + (t - 1) * apart, n, path.step[t - 1].table, last, product);
+      path.sum[t] = weigh(product, t, path.forward);
+      const size_t back = end - t;
+      Times::run(path.backward + (back + 1) * apart, n, path.step[back].transposed, last, product);
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
+          store_of<V>(path.message + back * apart, v, product[v], last);
+      weigh(product, back, path.backward);
+    }
+    *least = lane_minimum(smallest);
+  }
+
+  // The same for any number of states, one step at a time.
+  void run_wide() const {
+    const size_t n = path.states;
+    const size_t apart = whole_lines(n);
+    const size_t end = path.length - 1;
+    const auto weigh = [&](size_t t, double* to) {
+      multiply_each(to + t * apart, path.weight + t * apart, n, to + t * apart);
+      const Kernels::SumAndLeast cells = sum_and_least(to + t * apart, n);
+      scale(to + t * apart, n, 1.0 / cells.sum);
+      *least = cells.least / cells.sum < *least ? cells.least / cells.sum : *least;
+      return cells.sum;
+    };
+    for (size_t b = 0; b < n; ++b) path.forward[b] = path.backward[end * apart + b] = 1.0;
+    path.sum[0] = weigh(0, path.forward);
+    weigh(end, path.backward);
+    for (size_t t = 1; t <= end; ++t) {
+      sum_product(path.forward + (t - 1) * apart, n, path.step[t - 1].table, padded(n), n,
+                  path.forward + t * apart);
+      path.sum[t] = weigh(t, path.forward);
+      const size_t back = end - t;
+      sum_product(path.backward + (back + 1) * apart, n, path.step[back].transposed, padded(n), n,
+                  path.message + back * apart);
+      for (size_t b = 0; b < n; ++b) path.backward[back * apart + b] = path.message[back * apart + b];
+      weigh(back, path.backward);
+    }
+  }
+
+  // Both directions together; returns the smallest Σ forward·message.
+  double join() const {
+    const size_t n = path.states;
+    const size_t apart = whole_lines(n);
+    double smallest = infinity;
+    for (size_t t = 0; t + 1 < path.length; ++t) {
+      double* const forward = path.forward + t * apart;
+      const double* const message = path.message + t * apart;
+      double* const marginal = path.step[t].marginal;
+      const double overlap = dot_dd(forward, message, n);
+      smallest = overlap < smallest ? overlap : smallest;
+      const Vector by = splat(1.0 / overlap);
+      size_t i = 0;
+      for (; i + lanes <= n; i += lanes) {
+        const Vector cell = multiply(load(forward + i), by);
+        store(forward + i, cell);
+        store(marginal + i, multiply(cell, load(message + i)));
+      }
+      if (i < n) {
+        const Vector cell = multiply(load_some(forward + i, n - i, 0.0), by);
+        store_some(forward + i, n - i, cell);
+        store_some(marginal + i, n - i, multiply(cell, load_some(message + i, n - i, 0.0)));
+      }
+    }
+    const double* const forward = path.forward + (path.length - 1) * apart;
+    for (size_t b = 0; b < n; ++b) path.step[path.length - 1].marginal[b] = forward[b];
+    return smallest;
+  }
+};
+Kernels::PathLeast sum_product_path(const Kernels::SumPath& path) {
+  double least = infinity;
+  const SumProductPath block{path, &least};
+  const double score = block.exponentiate();
+  if (padded(path.states) <= 8 * lanes) {
+    for_columns(padded(path.states), path.states, block);
+  } else {
+    block.run_wide();
+  }
+  return {score, least, block.join()};
+}
+
+}  // namespace
+}  // namespace margrave
