@@ -123,10 +123,10 @@ struct Kernels {
   // Forward-backward along a path of `length` ≥ 1 variables with equally many states. Rows lie
   // whole_lines(states) apart, those of tables padded(states) with paddings of 0; nodes are read exactly.
   //   weight_t   = exp(node[t] − shift_t), shift_t = max node[t]
-  //   forward_t  = weight_t·Σ_a forward_{t−1}(a)·table[t−1](a, ·) / sum_t, so that it sums to 1
-  //   message_t  = Σ_b backward_{t+1}(b)·transposed[t](b, ·);  backward_t = weight_t·message_t / its sum
-  //   marginal_t = forward_t·message_t / Σ forward_t·message_t; `message` is not written at the end, where it
-  //                is 1 and marginal = forward
+  //   forward_t  = weight_t·Σ_a forward_{t−1}(a)·table[t−1](a, ·) / sum_{t−1},  sum_t = Σ forward_t
+  //   message_t  = Σ_b backward_{t+1}(b)·transposed[t](b, ·),  1 at the end, where it is not written
+  //   backward_t = weight_t·message_t / Σ backward_{t+1}
+  //   marginal_t = forward_t·message_t / Σ forward_t·message_t
   // In the end forward_t, t + 1 < length, is divided by Σ forward_t·message_t as well: then forward_t(a)·
   // table[t](a, b)·backward_{t+1}(b) are the marginals of pairs. Marginals are written exactly.
   struct PathStep {

@@ -144,8 +144,11 @@ inline Vector least_but(double except, Vector x, Vector least) {
   return minimum(where_equal(x, splat(except), splat(infinity), x), least);
 }
 
-// From both ends at once: neither direction waits for the other, so that one's sums and divisions pass while
-// the other multiplies.
+constexpr size_t cache_bytes = 24U << 10U;  // of the first level, with room for rows
+
+// From both ends at once: neither direction waits for the other. Nor does a step wait for sums and divisions:
+// a row is divided by the sum of the one before, so that its own sum is what the normalised one would have
+// had to be divided by.
 struct SumProductPath {
   const Kernels::SumPath& path;
   double* least;
@@ -180,35 +183,39 @@ struct SumProductPath {
     const size_t end = path.length - 1;
     const Tail tail = last;
     Vector smallest = splat(infinity);
-    // to_t = product·weight_t / its sum, which is returned.
-    const auto weigh = [&](const Vector* product, size_t t, double* to) __attribute__((always_inline)) {
-      Vector cells[V];
+    // to_t = product·weight_t/before; returns its sum.
+    const auto weigh = [&](const Vector* product, double before, size_t t, double* to)
+        __attribute__((always_inline)) {
+      const Vector by = splat(1.0 / before);
       Vector sum[2] = {splat(0.0), splat(0.0)};
       MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
-        cells[v] = multiply(product[v], load_of<V>(path.weight + t * apart, v, tail));
-        sum[v % 2] = add(sum[v % 2], cells[v]);
-      }
-      const double total = lane_sum(add(sum[0], sum[1]));
-      const Vector by = splat(1.0 / total);
-      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
-        const Vector cell = multiply(cells[v], by);
-        smallest = least_but(0.0, cell, smallest);
+        const Vector weight = load_of<V>(path.weight + t * apart, v, tail);
+        const Vector cell = multiply(product[v], multiply(weight, by));
         store_of<V>(to + t * apart, v, cell, last);
+        smallest = least_but(0.0, cell, smallest);
+        sum[v % 2] = add(sum[v % 2], cell);
       }
-      return total;
+      return lane_sum(add(sum[0], sum[1]));
     };
     Vector product[V];
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) product[v] = splat(1.0);
-    path.sum[0] = weigh(product, 0, path.forward);
-    weigh(product, end, path.backward);
-    for (size_t t = 1; t <= end; ++t) {
-      Times::run(path.forward + (t - 1) * apart, n, path.step[t - 1].table, last, product);
-      path.sum[t] = weigh(product, t, path.forward);
-      const size_t back = end - t;
-      Times::run(path.backward + (back + 1) * apart, n, path.step[back].transposed, last, product);
-      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
-          store_of<V>(path.message + back * apart, v, product[v], last);
-      weigh(product, back, path.backward);
+    path.sum[0] = weigh(product, 1.0, 0, path.forward);
+    double behind = weigh(product, 1.0, end, path.backward);
+    // Tables that do not fit in the cache beside each other are used one after the other.
+    const bool together = 2 * n * padded(n) * sizeof(double) <= cache_bytes;
+    for (size_t i = 1; i <= (together ? end : 2 * end); ++i) {
+      if (together || i <= end) {
+        const size_t t = i;
+        Times::run(path.forward + (t - 1) * apart, n, path.step[t - 1].table, last, product);
+        path.sum[t] = weigh(product, path.sum[t - 1], t, path.forward);
+      }
+      if (together || i > end) {
+        const size_t t = (together ? end : 2 * end) - i;
+        Times::run(path.backward + (t + 1) * apart, n, path.step[t].transposed, last, product);
+        MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
+            store_of<V>(path.message + t * apart, v, product[v], last);
+        behind = weigh(product, behind, t, path.backward);
+      }
     }
     *least = lane_minimum(smallest);
   }
@@ -218,25 +225,26 @@ struct SumProductPath {
     const size_t n = path.states;
     const size_t apart = whole_lines(n);
     const size_t end = path.length - 1;
-    const auto weigh = [&](size_t t, double* to) {
+    const auto weigh = [&](double before, size_t t, double* to) {
+      scale(to + t * apart, n, 1.0 / before);
       multiply_each(to + t * apart, path.weight + t * apart, n, to + t * apart);
       const Kernels::SumAndLeast cells = sum_and_least(to + t * apart, n);
-      scale(to + t * apart, n, 1.0 / cells.sum);
-      *least = cells.least / cells.sum < *least ? cells.least / cells.sum : *least;
+      *least = cells.least < *least ? cells.least : *least;
       return cells.sum;
     };
     for (size_t b = 0; b < n; ++b) path.forward[b] = path.backward[end * apart + b] = 1.0;
-    path.sum[0] = weigh(0, path.forward);
-    weigh(end, path.backward);
+    path.sum[0] = weigh(1.0, 0, path.forward);
+    double behind = weigh(1.0, end, path.backward);
     for (size_t t = 1; t <= end; ++t) {
       sum_product(path.forward + (t - 1) * apart, n, path.step[t - 1].table, padded(n), n,
                   path.forward + t * apart);
-      path.sum[t] = weigh(t, path.forward);
-      const size_t back = end - t;
-      sum_product(path.backward + (back + 1) * apart, n, path.step[back].transposed, padded(n), n,
-                  path.message + back * apart);
-      for (size_t b = 0; b < n; ++b) path.backward[back * apart + b] = path.message[back * apart + b];
-      weigh(back, path.backward);
+      path.sum[t] = weigh(path.sum[t - 1], t, path.forward);
+    }
+    for (size_t t = end; t-- > 0;) {
+      sum_product(path.backward + (t + 1) * apart, n, path.step[t].transposed, padded(n), n,
+                  path.message + t * apart);
+      for (size_t b = 0; b < n; ++b) path.backward[t * apart + b] = path.message[t * apart + b];
+      behind = weigh(behind, t, path.backward);
     }
   }
 
@@ -264,8 +272,9 @@ struct SumProductPath {
         store_some(marginal + i, n - i, multiply(cell, load_some(message + i, n - i, 0.0)));
       }
     }
-    const double* const forward = path.forward + (path.length - 1) * apart;
-    for (size_t b = 0; b < n; ++b) path.step[path.length - 1].marginal[b] = forward[b];
+    const size_t end = path.length - 1;
+    const double by = 1.0 / path.sum[end];
+    for (size_t b = 0; b < n; ++b) path.step[end].marginal[b] = path.forward[end * apart + b] * by;
     return smallest;
   }
 };
