@@ -107,11 +107,19 @@ struct Kernels {
   // out[i] = a[i]·b[i]; `out` may be one of them.
   void (*multiply_each)(const double* a, const double* b, std::size_t n, double* out);
 
-  // Viterbi along a path of variables with equally many states, all rows padded: with value_{-1} = first,
-  // best_t[b] = max_a value_{t−1}[a] + table[t][a·padded(states) + b] and value_t = best_t + node[t], t <
-  // steps; rows of both lie whole_lines(states) apart.
-  void (*max_plus_path)(const double* first, const double* const* table, const double* const* node,
-                        std::size_t steps, std::size_t states, double* best, double* value);
+  // A variable of a path, all of them with equally many states, and the table from it to the next one; rows
+  // of both padded.
+  struct PathStep {
+    const double* node;
+    const double* table;
+    const double* transposed;  // this and the following for sum_product_path
+    double* marginal;
+  };
+  // Viterbi along such a path: value_0 = node[0], best_t[b] = max_a value_{t−1}[a] + table[t−1](a, b) and
+  // value_t = best_t + node[t], 0 < t < length; rows of both lie whole_lines(states) apart. Returns the best
+  // score, and its labels where there is room for them: the first of equal ones from the end on.
+  double (*max_plus_path)(const PathStep* step, std::size_t length, std::size_t states, double* best,
+                          double* value, std::uint32_t* labels);
   // max of n ≥ 1 numbers with the first place where it is, NaN skipped; −inf and 0 where every number is −inf
   // or NaN.
   struct Maximum {
@@ -129,11 +137,6 @@ struct Kernels {
   //   marginal_t = forward_t·message_t / Σ forward_t·message_t
   // In the end forward_t, t + 1 < length, is divided by Σ forward_t·message_t as well: then forward_t(a)·
   // table[t](a, b)·backward_{t+1}(b) are the marginals of pairs. Marginals are written exactly.
-  struct PathStep {
-    const double* node;
-    const double *table, *transposed;  // to the next one; not of the last
-    double* marginal;
-  };
   struct SumPath {
     const PathStep* step;
     std::size_t length, states;

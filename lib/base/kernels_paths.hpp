@@ -101,42 +101,49 @@ struct RowTimesTable {
 };
 
 struct MaxPlusPath {
-  const double* first;
-  const double* const* table;
-  const double* const* node;
-  size_t steps;
-  size_t states;
-  double* best;
-  double* value;
+  const Kernels::PathStep* step;
+  size_t length, states;
+  double *best, *value;
+
+  const double* value_of(size_t t) const { return t == 0 ? step[0].node : value + t * whole_lines(states); }
 
   template <size_t V, class Last>
   void run(size_t /*column*/, Last last) const {
     const size_t apart = whole_lines(states);
-    const double* from = first;
-    for (size_t t = 0; t < steps; ++t) {
+    for (size_t t = 1; t < length; ++t) {
       Vector top[V];
-      RowTimesTable<MaxPlus, V, Last>::run(from, states, table[t], last, top);
-      double* const maxima = best + t * apart;
-      double* const sums = value + t * apart;
-      const double* const scores = node[t];
-      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
-        store_of<V>(sums, v, add(top[v], load_of<V>(scores, v, last)), last);
-        store_of<V>(maxima, v, top[v], last);
-      }
-      from = sums;
+      RowTimesTable<MaxPlus, V, Last>::run(value_of(t - 1), states, step[t - 1].table, last, top);
+      const double* const node = step[t].node;
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
+          store_of<V>(value + t * apart, v, add(top[v], load_of<V>(node, v, last)), last);
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) store_of<V>(best + t * apart, v, top[v], last);
     }
   }
-};
-void max_plus_path(const double* first, const double* const* table, const double* const* node, size_t steps,
-                   size_t states, double* best, double* value) {
-  if (padded(states) <= 8 * lanes) {
-    for_columns(padded(states), states, MaxPlusPath{first, table, node, steps, states, best, value});
-    return;
+  void run_wide() const {
+    const size_t apart = whole_lines(states);
+    for (size_t t = 1; t < length; ++t)
+      max_plus_node(value_of(t - 1), states, step[t - 1].table, padded(states), states, step[t].node,
+                    best + t * apart, value + t * apart);
   }
-  const size_t apart = whole_lines(states);
-  for (size_t t = 0; t < steps; ++t)
-    max_plus_node(t == 0 ? first : value + (t - 1) * apart, states, table[t], padded(states), states, node[t],
-                  best + t * apart, value + t * apart);
+};
+double max_plus_path(const Kernels::PathStep* step, size_t length, size_t states, double* best, double* value,
+                     std::uint32_t* labels) {
+  const MaxPlusPath path{step, length, states, best, value};
+  if (padded(states) <= 8 * lanes) {
+    for_columns(padded(states), states, path);
+  } else {
+    path.run_wide();
+  }
+  const Kernels::Maximum top = first_maximum(path.value_of(length - 1), states);
+  if (labels == nullptr) return top.value;
+  size_t label = top.place;
+  labels[length - 1] = static_cast<std::uint32_t>(label);
+  for (size_t t = length - 1; t-- > 0;) {
+    label = find_sum(path.value_of(t), states, step[t].table + label, padded(states),
+                     best[(t + 1) * whole_lines(states) + label]);
+    labels[t] = static_cast<std::uint32_t>(label);
+  }
+  return top.value;
 }
 
 // The smallest of what is not `except`, lane by lane.
@@ -165,9 +172,11 @@ struct SumProductPath {
       finite = finite && shift > -infinity && shift < infinity;
       path.shift[t] = shift;
       const Vector by = splat(shift);
-      for (size_t i = 0; i < n; i += lanes) {
-        const Vector x =
-            subtract(i + lanes <= n ? load(node + i) : load_some(node + i, n - i, -infinity), by);
+      for (size_t i = 0; i < padded(n); i += lanes) {
+        const Vector here = i + lanes <= n ? load(node + i)
+                            : i < n        ? load_some(node + i, n - i, -infinity)
+                                           : splat(-infinity);
+        const Vector x = subtract(here, by);
         smallest = least_but(-infinity, x, smallest);
         store(weight + i, exponential(x));
       }

@@ -165,9 +165,11 @@ size_t find_sum(const double* value, size_t rows, const double* column, size_t s
       const std::uint64_t bits = equal_bits(add(load(value + a), load(cells)), wanted);
       hits |= bits << (a - first);
     }
-    for (; a < end; ++a) {
+    MARGRAVE_UNROLL for (size_t i = 0; i + 1 < lanes; ++i) {
+      if (a >= end) break;
       const std::uint64_t hit = value[a] + column[a * stride] == target ? 1 : 0;
       hits |= hit << (a - first);
+      ++a;
     }
     if (hits != 0) return first + static_cast<size_t>(__builtin_ctzll(hits));
   }
