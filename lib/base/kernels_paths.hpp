@@ -42,14 +42,18 @@ struct RowTimesTable {
   static constexpr size_t flight = V == 1 ? 4 : flights<V>;
   static constexpr size_t results = pairs ? 2 * V - 1 : flight * V;
 
-  MARGRAVE_INLINE static void run(const double* row, size_t n, const double* table, Last last, Vector* out) {
+  // vector_of(v) is the v-th of the row's vectors. Where these are few and `in_registers`, all code for them
+  // stands in a row: that saves their way through memory, which matters where nothing else is to be done.
+  template <bool in_registers, class VectorOf>
+  MARGRAVE_INLINE static void run(VectorOf vector_of, size_t n, const double* table, Vector* out) {
     Vector known[results];
     MARGRAVE_UNROLL for (size_t i = 0; i < results; ++i) known[i] = Algebra::nothing();
-    // Short vectors can have all of the last one in the padding.
-    const size_t full = lanes < row_padding ? (n - 1) / lanes : V - 1;
-    for (size_t v = 0; v < full; ++v, table += lanes * stride)
-      rows_of<0>(load(row + v * lanes), lanes, table, known);
-    rows_of<0>(load(row + full * lanes, last), n - full * lanes, table, known);
+    if constexpr (in_registers && V <= 4) {
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) some_rows(vector_of(v), v, n, table, known);
+    } else {
+      for (size_t v = 0; v + 1 < V; ++v) some_rows(vector_of(v), v, n, table, known);
+      some_rows(vector_of(V - 1), V - 1, n, table, known);
+    }
     if constexpr (pairs) {
 #if defined(__AVX512F__)
       MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
@@ -67,6 +71,15 @@ struct RowTimesTable {
   }
 
  private:
+  // Short vectors can have all of the last one in the padding.
+  MARGRAVE_INLINE static void some_rows(Vector values, size_t v, size_t n, const double* table,
+                                        Vector* known) {
+    if (v + 1 < V && lanes >= row_padding) {
+      rows_of<0>(values, lanes, table + v * lanes * stride, known);
+    } else if (v * lanes < n) {
+      rows_of<0>(values, n - v * lanes, table + v * lanes * stride, known);
+    }
+  }
   // The first `count` ≤ lanes of `values`, from the L-th on.
   template <size_t L>
   MARGRAVE_INLINE static void rows_of(Vector values, size_t count, const double* table, Vector* known) {
@@ -110,13 +123,19 @@ struct MaxPlusPath {
   template <size_t V, class Last>
   void run(size_t /*column*/, Last last) const {
     const size_t apart = whole_lines(states);
+    Vector row[V];
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) row[v] = load_of<V>(step[0].node, v, last);
     for (size_t t = 1; t < length; ++t) {
-      Vector top[V];
-      RowTimesTable<MaxPlus, V, Last>::run(value_of(t - 1), states, step[t - 1].table, last, top);
+      RowTimesTable<MaxPlus, V, Last>::template run<true>([&](size_t v) { return row[v]; }, states,
+                                                          step[t - 1].table, row);
       const double* const node = step[t].node;
-      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
-          store_of<V>(value + t * apart, v, add(top[v], load_of<V>(node, v, last)), last);
-      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) store_of<V>(best + t * apart, v, top[v], last);
+      double* const maxima = best + t * apart;
+      double* const sums = value + t * apart;
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
+        store_of<V>(maxima, v, row[v], last);
+        row[v] = add(row[v], load_of<V>(node, v, last));
+        store_of<V>(sums, v, row[v], last);
+      }
     }
   }
   void run_wide() const {
@@ -186,44 +205,47 @@ struct SumProductPath {
 
   template <size_t V, class Last>
   void run(size_t /*column*/, Last last) const {
-    using Times = RowTimesTable<SumProduct, V, Last>;
     const size_t n = path.states;
     const size_t apart = whole_lines(n);
     const size_t end = path.length - 1;
     const Tail tail = last;
     Vector smallest = splat(infinity);
-    // to_t = product·weight_t/before; returns its sum.
-    const auto weigh = [&](const Vector* product, double before, size_t t, double* to)
-        __attribute__((always_inline)) {
+    // row *= weight_t/before, stored; returns its sum.
+    const auto weigh = [&](Vector * row, double before, size_t t, double* to) __attribute__((always_inline)) {
       const Vector by = splat(1.0 / before);
       Vector sum[2] = {splat(0.0), splat(0.0)};
       MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
         const Vector weight = load_of<V>(path.weight + t * apart, v, tail);
-        const Vector cell = multiply(product[v], multiply(weight, by));
-        store_of<V>(to + t * apart, v, cell, last);
-        smallest = least_but(0.0, cell, smallest);
-        sum[v % 2] = add(sum[v % 2], cell);
+        row[v] = multiply(row[v], multiply(weight, by));
+        store_of<V>(to + t * apart, v, row[v], last);
+        smallest = least_but(0.0, row[v], smallest);
+        sum[v % 2] = add(sum[v % 2], row[v]);
       }
       return lane_sum(add(sum[0], sum[1]));
     };
-    Vector product[V];
-    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) product[v] = splat(1.0);
-    path.sum[0] = weigh(product, 1.0, 0, path.forward);
-    double behind = weigh(product, 1.0, end, path.backward);
+    const auto times = [&](const double* from, const double* table, Vector* product)
+        __attribute__((always_inline)) {
+      RowTimesTable<SumProduct, V, Last>::template run<false>(
+          [&](size_t v) { return load_of<V>(from, v, last); }, n, table, product);
+    };
+    Vector row[V];
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) row[v] = splat(1.0);
+    path.sum[0] = weigh(row, 1.0, 0, path.forward);
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) row[v] = splat(1.0);
+    double behind = weigh(row, 1.0, end, path.backward);
     // Tables that do not fit in the cache beside each other are used one after the other.
     const bool together = 2 * n * padded(n) * sizeof(double) <= cache_bytes;
     for (size_t i = 1; i <= (together ? end : 2 * end); ++i) {
       if (together || i <= end) {
         const size_t t = i;
-        Times::run(path.forward + (t - 1) * apart, n, path.step[t - 1].table, last, product);
-        path.sum[t] = weigh(product, path.sum[t - 1], t, path.forward);
+        times(path.forward + (t - 1) * apart, path.step[t - 1].table, row);
+        path.sum[t] = weigh(row, path.sum[t - 1], t, path.forward);
       }
       if (together || i > end) {
         const size_t t = (together ? end : 2 * end) - i;
-        Times::run(path.backward + (t + 1) * apart, n, path.step[t].transposed, last, product);
-        MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
-            store_of<V>(path.message + t * apart, v, product[v], last);
-        behind = weigh(product, behind, t, path.backward);
+        times(path.backward + (t + 1) * apart, path.step[t].transposed, row);
+        MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) store_of<V>(path.message + t * apart, v, row[v], last);
+        behind = weigh(row, behind, t, path.backward);
       }
     }
     *least = lane_minimum(smallest);
