@@ -96,7 +96,7 @@ struct MaxPlusBlock {
   template <size_t V, class Last>
   static void row(const double* p, Vector from, Last last, Vector* most) {
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) most[v] =
-        maximum(add(from, load_of<V>(p, v, last)), most[v]);
+        maximum(add_beside_maxima(from, load_of<V>(p, v, last)), most[v]);
   }
 };
 

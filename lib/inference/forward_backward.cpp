@@ -108,7 +108,7 @@ class ExponentialTables {
         }
         e = {kept.shift, kept.narrow};
       } else {
-        double* own = own_.data() + 2 * slot_[s] * cells_;
+        double* own = own_.data() + slot_[s] * (2 * cells_);
         e = exponentiate(oriented(step), rows, columns, own);
         if (e.narrow && plan.even_path) transpose(own, rows, columns, own + cells_);
       }
@@ -122,10 +122,10 @@ class ExponentialTables {
 
   bool narrow() const { return narrow_; }
   const double* operator[](std::size_t s) const {
-    return slot_[s] == kept_slot ? kept_.cells.data() : own_.data() + 2 * slot_[s] * cells_;
+    return slot_[s] == kept_slot ? kept_.cells.data() : own_.data() + slot_[s] * (2 * cells_);
   }
   const double* transposed(std::size_t s) const {
-    return slot_[s] == kept_slot ? kept_.transposed.data() : own_.data() + (2 * slot_[s] + 1) * cells_;
+    return slot_[s] == kept_slot ? kept_.transposed.data() : own_.data() + slot_[s] * (2 * cells_) + cells_;
   }
   double shift(std::size_t s) const { return shifts_[s]; }
   // Whether every step has the kept table.
