@@ -79,7 +79,9 @@ struct Loops512 {
   }
   static void max_plus(std::size_t rounds, const double* memory) {
     MARGRAVE_PEAK_LOOP("vpxorq %%zmm\\r,%%zmm\\r,%%zmm\\r",
-                       "vaddpd %%zmm12,%%zmm12,%%zmm13\n vmaxpd %%zmm13,%%zmm\\r,%%zmm\\r", "");
+                       "vmovapd %%zmm12,%%zmm13\n vfmadd213pd %%zmm12,%%zmm12,%%zmm13\n "
+                       "vmaxpd %%zmm13,%%zmm\\r,%%zmm\\r",
+                       "");
   }
   static void chain(std::size_t rounds, const double* memory) {
     MARGRAVE_PEAK_LOOP("vpxorq %%zmm\\r,%%zmm\\r,%%zmm\\r", "vaddpd %%zmm12,%%zmm13,%%zmm13", "");
@@ -98,7 +100,9 @@ struct Loops256 {
   }
   static void max_plus(std::size_t rounds, const double* memory) {
     MARGRAVE_PEAK_LOOP("vxorpd %%ymm\\r,%%ymm\\r,%%ymm\\r",
-                       "vaddpd %%ymm12,%%ymm12,%%ymm13\n vmaxpd %%ymm13,%%ymm\\r,%%ymm\\r", "");
+                       "vmovapd %%ymm12,%%ymm13\n vfmadd213pd %%ymm12,%%ymm12,%%ymm13\n "
+                       "vmaxpd %%ymm13,%%ymm\\r,%%ymm\\r",
+                       "");
   }
   static void chain(std::size_t rounds, const double* memory) {
     MARGRAVE_PEAK_LOOP("vxorpd %%ymm\\r,%%ymm\\r,%%ymm\\r", "vaddpd %%ymm12,%%ymm13,%%ymm13", "");

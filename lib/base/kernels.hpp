@@ -73,7 +73,7 @@ struct Kernels {
   void (*sum_product_transposed)(const double* value, std::size_t rows, const double* table,
                                  std::size_t stride, std::size_t width, double* out);
   // out[a·width + b] = left[a]·table[a·stride + b]·right[b] and row_sum[a] = Σ_b of these; `out` is written
-  // exactly. Paddings of `right` must be 0 and those of `table` finite.
+  // exactly. Paddings of `right` must be 0 and those of `table` finite. row_sum = nullptr: no sums.
   void (*pair_product)(const double* left, std::size_t rows, const double* table, std::size_t stride,
                        std::size_t width, const double* right, double* out, double* row_sum);
   // out[a·width + b] = table[a·stride + b]·Σ_n left[n·step + a]·right[n·step + b], b < width, n < count;
@@ -107,11 +107,19 @@ struct Kernels {
   // out[i] = a[i]·b[i]; `out` may be one of them.
   void (*multiply_each)(const double* a, const double* b, std::size_t n, double* out);
 
-  // Viterbi along a path of variables with equally many states, all rows padded: with value_{-1} = first,
-  // best_t[b] = max_a value_{t−1}[a] + table[t][a·padded(states) + b] and value_t = best_t + node[t], t <
-  // steps; rows of both lie whole_lines(states) apart.
-  void (*max_plus_path)(const double* first, const double* const* table, const double* const* node,
-                        std::size_t steps, std::size_t states, double* best, double* value);
+  // A variable of a path, all of them with equally many states, and the table from it to the next one; rows
+  // of both padded.
+  struct PathStep {
+    const double* node;
+    const double* table;
+    const double* transposed;  // this and the following for sum_product_path
+    double* marginal;
+  };
+  // Viterbi along such a path: value_0 = node[0], best_t[b] = max_a value_{t−1}[a] + table[t−1](a, b) and
+  // value_t = best_t + node[t], 0 < t < length; rows of both lie whole_lines(states) apart. Returns the best
+  // score, and its labels where there is room for them: the first of equal ones from the end on.
+  double (*max_plus_path)(const PathStep* step, std::size_t length, std::size_t states, double* best,
+                          double* value, std::uint32_t* labels);
   // max of n ≥ 1 numbers with the first place where it is, NaN skipped; −inf and 0 where every number is −inf
   // or NaN.
   struct Maximum {
@@ -119,6 +127,29 @@ struct Kernels {
     std::size_t place;
   };
   Maximum (*first_maximum)(const double* in, std::size_t n);
+
+  // Forward-backward along a path of `length` ≥ 1 variables with equally many states. Rows lie
+  // whole_lines(states) apart, those of tables padded(states) with paddings of 0; nodes are read exactly.
+  //   weight_t   = exp(node[t] − shift_t), shift_t = max node[t]
+  //   forward_t  = weight_t·Σ_a forward_{t−1}(a)·table[t−1](a, ·) / sum_{t−1},  sum_t = Σ forward_t
+  //   message_t  = Σ_b backward_{t+1}(b)·transposed[t](b, ·),  1 at the end, where it is not written
+  //   backward_t = weight_t·message_t / Σ backward_{t+1}
+  //   marginal_t = forward_t·message_t / Σ forward_t·message_t
+  // In the end forward_t, t + 1 < length, is divided by Σ forward_t·message_t as well: then forward_t(a)·
+  // table[t](a, b)·backward_{t+1}(b) are the marginals of pairs. Marginals are written exactly.
+  struct SumPath {
+    const PathStep* step;
+    std::size_t length, states;
+    double *weight, *forward, *backward, *message;
+    double *shift, *sum;  // one number per variable
+  };
+  // The smallest node[t] − shift_t that is not −inf (but −inf where a shift is not finite), the smallest
+  // number of forward (before the division) and backward that is not 0, and the smallest Σ forward·message.
+  // +inf where there is none.
+  struct PathLeast {
+    double score, cell, overlap;
+  };
+  PathLeast (*sum_product_path)(const SumPath& path);
 };
 
 // The best set this machine runs; MARGRAVE_ISA=baseline|avx2|avx512 chooses a lower one.

@@ -10,6 +10,8 @@
 #include "base/kernels_vector.hpp"
 
 #define MARGRAVE_UNROLL _Pragma("GCC unroll 16")
+// For what hands over registers.
+#define MARGRAVE_INLINE inline __attribute__((always_inline))
 
 namespace margrave {
 namespace {

@@ -96,7 +96,7 @@ struct MaxPlusBlock {
   template <size_t V, class Last>
   static void row(const double* p, Vector from, Last last, Vector* most) {
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) most[v] =
-        maximum(add(from, load_of<V>(p, v, last)), most[v]);
+        maximum(add_beside_maxima(from, load_of<V>(p, v, last)), most[v]);
   }
 };
 
@@ -118,40 +118,6 @@ void max_plus(const double* value, size_t rows, const double* table, size_t stri
 void max_plus_node(const double* value, size_t rows, const double* table, size_t stride, size_t width,
                    const double* node, double* best, double* out) {
   max_plus_rows({value, rows, table, stride, node, best, out}, width);
-}
-
-// All steps with one choice of V.
-struct PathBlock {
-  const double* first;
-  const double* const* table;
-  const double* const* node;
-  size_t steps;
-  size_t states;
-  double* best;
-  double* value;
-
-  template <size_t V, class Last>
-  void run(size_t /*column*/, Last last) const {
-    const size_t apart = whole_lines(states);
-    const double* from = first;
-    for (size_t t = 0; t < steps; ++t) {
-      const MaxPlusBlock step{from,    states,           table[t],         padded(states),
-                              node[t], best + t * apart, value + t * apart};
-      step.template run<V>(0, last);
-      from = value + t * apart;
-    }
-  }
-};
-void max_plus_path(const double* first, const double* const* table, const double* const* node, size_t steps,
-                   size_t states, double* best, double* value) {
-  if (padded(states) <= 8 * lanes) {
-    for_columns(padded(states), states, PathBlock{first, table, node, steps, states, best, value});
-    return;
-  }
-  const size_t apart = whole_lines(states);
-  for (size_t t = 0; t < steps; ++t)
-    max_plus_node(t == 0 ? first : value + (t - 1) * apart, states, table[t], padded(states), states, node[t],
-                  best + t * apart, value + t * apart);
 }
 
 // `value`'s last lanes are loaded once, with −inf where there is no column: a masked load would bring zeros.
@@ -199,9 +165,11 @@ size_t find_sum(const double* value, size_t rows, const double* column, size_t s
       const std::uint64_t bits = equal_bits(add(load(value + a), load(cells)), wanted);
       hits |= bits << (a - first);
     }
-    for (; a < end; ++a) {
+    MARGRAVE_UNROLL for (size_t i = 0; i + 1 < lanes; ++i) {
+      if (a >= end) break;
       const std::uint64_t hit = value[a] + column[a * stride] == target ? 1 : 0;
       hits |= hit << (a - first);
+      ++a;
     }
     if (hits != 0) return first + static_cast<size_t>(__builtin_ctzll(hits));
   }
@@ -254,8 +222,18 @@ void sum_product_transposed(const double* value, size_t rows, const double* tabl
   }
 }
 
-// Rows are stored whole where the next row follows and
-// overwrites what lies beyond `width`; the last ones exactly.
+// Rows `width` apart are stored whole where the next row follows and overwrites what lies beyond them; the
+// last ones exactly. Rows from which a whole store would leave the output:
+inline size_t exact_rows(size_t width) { return (padded(width) - width + width - 1) / width; }
+template <size_t V, class Last>
+inline void store_row(double* p, size_t v, Vector x, Last last, bool exact, size_t width) {
+  if (!exact || (v + 1) * lanes <= width) {
+    store_of<V>(p, v, x, last);
+  } else if (v * lanes < width) {
+    store_some(p + v * lanes, width - v * lanes, x);
+  }
+}
+
 struct PairBlock {
   const double* left;
   const double* table;
@@ -271,6 +249,7 @@ struct PairBlock {
   void run(size_t /*column*/, Tail tail) const {
     Vector factors[V];
     MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) factors[v] = load_of<V>(right, v, tail);
+    const size_t whole_rows = rows > exact_rows(width) ? rows - exact_rows(width) : 0;
     for (size_t a = 0; a < rows; ++a) {
       const double* row = table + a * stride;
       double* to = out + a * width;
@@ -278,22 +257,21 @@ struct PairBlock {
       Vector sum[2] = {splat(0.0), splat(0.0)};
       MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
         const Vector cell = multiply(multiply(load_of<V>(row, v, tail), factors[v]), factor);
-        store_of<V>(to, v, cell, tail);
+        store_row<V>(to, v, cell, tail, a >= whole_rows, width);
         sum[v % 2] = add(sum[v % 2], cell);
       }
-      row_sum[a] = lane_sum(add(sum[0], sum[1]));
+      if (row_sum != nullptr) row_sum[a] = lane_sum(add(sum[0], sum[1]));
     }
   }
   // Any number of columns.
-  void run_wide(size_t places) const {
-    const Tail tail = tail_of(places);
+  void run_wide() const {
     for (size_t a = 0; a < rows; ++a) {
       const double* row = table + a * stride;
       double* to = out + a * width;
       const Vector factor = splat(left[a]);
       Vector sum[2] = {splat(0.0), splat(0.0)};
       size_t b = 0;
-      for (; b + 2 * lanes <= places; b += 2 * lanes) {
+      for (; b + 2 * lanes <= width; b += 2 * lanes) {
         MARGRAVE_UNROLL for (size_t u = 0; u < 2; ++u) {
           const size_t at = b + u * lanes;
           const Vector cell = multiply(multiply(load(row + at), load(right + at)), factor);
@@ -301,44 +279,29 @@ struct PairBlock {
           sum[u] = add(sum[u], cell);
         }
       }
-      for (; b < places; b += lanes) {
-        const Tail here = b + lanes <= places ? whole : tail;
-        const Vector cell = multiply(multiply(load(row + b, here), load(right + b, here)), factor);
-        store(to + b, cell, here);
+      for (; b < width; b += lanes) {
+        const size_t left_over = width - b < lanes ? width - b : lanes;
+        const Vector cell = multiply(
+            multiply(load_some(row + b, left_over, 0.0), load_some(right + b, left_over, 0.0)), factor);
+        store_some(to + b, left_over, cell);
         sum[0] = add(sum[0], cell);
       }
-      row_sum[a] = lane_sum(add(sum[0], sum[1]));
+      if (row_sum != nullptr) row_sum[a] = lane_sum(add(sum[0], sum[1]));
     }
   }
 };
 
 void pair_product(const double* left, size_t rows, const double* table, size_t stride, size_t width,
                   const double* right, double* out, double* row_sum) {
-  const size_t places = padded(width);
-  size_t a = 0;
-  if (stride >= places) {
-    // Rows from which a whole store stays within the output.
-    const size_t exact = (places - width + width - 1) / width;
-    a = rows > exact ? rows - exact : 0;
-    const PairBlock block{left, table, stride, right, out, width, row_sum, a};
-    if (places <= 8 * lanes) {
-      for_columns(stride, width, block);
-    } else {
-      block.run_wide(places);
-    }
-  }
-  for (; a < rows; ++a) {
-    double sum = 0;
-    for (size_t b = 0; b < width; ++b) {
-      const double cell = table[a * stride + b] * right[b] * left[a];
-      out[a * width + b] = cell;
-      sum += cell;
-    }
-    row_sum[a] = sum;
+  const PairBlock block{left, table, stride, right, out, width, row_sum, rows};
+  if (stride >= padded(width) && padded(width) <= 8 * lanes) {
+    for_columns(stride, width, block);
+  } else {
+    block.run_wide();
   }
 }
 
-// Two rows of sums in registers over all n; stored as PairBlock does.
+// Two rows of sums in registers over all n.
 struct OuterBlock {
   const double* left;
   const double* right;
@@ -348,14 +311,48 @@ struct OuterBlock {
   double* out;
   size_t width, rows;
 
-  template <size_t V>
-  void run(size_t column, Tail tail) const {
+  template <size_t V, class Last>
+  void run(size_t /*column*/, Last last) const {
+    const size_t whole_rows = rows > exact_rows(width) ? rows - exact_rows(width) : 0;
     size_t a = 0;
-    for (; a + 2 <= rows; a += 2) lines<2, V>(a, column, tail);
-    if (a < rows) lines<1, V>(a, column, tail);
+    for (; a + 2 <= rows; a += 2) two_lines<V>(a, whole_rows, last);
+    if (a < rows) lines<1, V>(a, whole_rows, last);
   }
-  template <size_t U, size_t V>
-  void lines(size_t a, size_t column, Tail tail) const {
+
+ private:
+  template <size_t V, class Last>
+  void two_lines(size_t a, size_t whole_rows, Last last) const {
+#if defined(__AVX512F__)
+    if constexpr (__is_same(Last, Half)) return halves_together<V>(a, whole_rows);
+#endif
+    lines<2, V>(a, whole_rows, last);
+  }
+#if defined(__AVX512F__)
+  // The halves at the ends of both rows have one vector.
+  template <size_t V>
+  void halves_together(size_t a, size_t whole_rows) const {
+    Vector sum[2 * V - 1];
+    MARGRAVE_UNROLL for (size_t v = 0; v < 2 * V - 1; ++v) sum[v] = splat(0.0);
+    for (size_t n = 0; n < count; ++n) {
+      const double* cells = right + n * step;
+      const Vector first = splat(left[n * step + a]);
+      const Vector second = splat(left[n * step + a + 1]);
+      MARGRAVE_UNROLL for (size_t v = 0; v + 1 < V; ++v) {
+        const Vector cell = load(cells + v * lanes);
+        sum[v] = multiply_add(first, cell, sum[v]);
+        sum[V + v] = multiply_add(second, cell, sum[V + v]);
+      }
+      sum[V - 1] =
+          multiply_add(lower_and_upper(first, second), load(cells + (V - 1) * lanes, Half{}), sum[V - 1]);
+    }
+    const Vector second_end = upper_then_lower(sum[V - 1], sum[V - 1]);
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) finish<V>(a, v, sum[v], whole_rows, Half{});
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
+        finish<V>(a + 1, v, v + 1 < V ? sum[V + v] : second_end, whole_rows, Half{});
+  }
+#endif
+  template <size_t U, size_t V, class Last>
+  void lines(size_t a, size_t whole_rows, Last last) const {
     Vector sum[U][V];
     MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
       MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) sum[u][v] = splat(0.0);
@@ -364,37 +361,35 @@ struct OuterBlock {
       Vector by[U];
       MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) by[u] = splat(left[n * step + a + u]);
       MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
-        const Vector cell = load_of<V>(right + n * step + column, v, tail);
+        const Vector cell = load_of<V>(right + n * step, v, last);
         MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) sum[u][v] = multiply_add(by[u], cell, sum[u][v]);
       }
     }
     MARGRAVE_UNROLL for (size_t u = 0; u < U; ++u) {
-      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v)
-          store_of<V>(out + (a + u) * width + column, v,
-                      multiply(load_of<V>(table + (a + u) * stride + column, v, tail), sum[u][v]), tail);
+      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) finish<V>(a + u, v, sum[u][v], whole_rows, last);
     }
+  }
+  template <size_t V, class Last>
+  void finish(size_t a, size_t v, Vector sum, size_t whole_rows, Last last) const {
+    store_row<V>(out + a * width, v, multiply(load_of<V>(table + a * stride, v, last), sum), last,
+                 a >= whole_rows, width);
   }
 };
 
 void outer_sums(const double* left, const double* right, size_t step, size_t count, size_t rows,
                 const double* table, size_t stride, size_t width, double* out) {
-  const size_t places = padded(width);
-  size_t a = 0;
-  if (stride >= places) {
-    const size_t exact = (places - width + width - 1) / width;
-    const size_t whole_rows = rows > exact ? rows - exact : 0;
-    // Where there are several blocks of columns, a row's last one would overwrite the next row's first.
-    const size_t together = places <= 8 * lanes ? whole_rows : 1;
-    for (; a < whole_rows; a += together)
-      for_columns(stride, width,
-                  OuterBlock{left + a, right, step, count, table + a * stride, stride, out + a * width, width,
-                             together});
+  if (stride >= padded(width) && padded(width) <= 8 * lanes) {
+    for_columns(stride, width, OuterBlock{left, right, step, count, table, stride, out, width, rows});
+    return;
   }
-  for (; a < rows; ++a)
-    for (size_t b = 0; b < width; ++b) {
-      double sum = 0;
-      for (size_t n = 0; n < count; ++n) sum += left[n * step + a] * right[n * step + b];
-      out[a * width + b] = table[a * stride + b] * sum;
+  // Rows that are not padded, or long.
+  for (size_t a = 0; a < rows; ++a)
+    for (size_t b = 0; b < width; b += lanes) {
+      const size_t now = width - b < lanes ? width - b : lanes;
+      Vector sum = splat(0.0);
+      for (size_t n = 0; n < count; ++n)
+        sum = multiply_add(splat(left[n * step + a]), load_some(right + n * step + b, now, 0.0), sum);
+      store_some(out + a * width + b, now, multiply(load_some(table + a * stride + b, now, 0.0), sum));
     }
 }
 

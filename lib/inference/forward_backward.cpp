@@ -3,17 +3,19 @@
 //   E_t(a, b) = exp(table − max table), once per distinct table     e_t(b) = exp(node − max node)
 //   m_t(b)    = Σ_a α_{t−1}(a)·E_t(a, b)                            α_t = m_t·e_t / c_t, Σ α_t = 1
 //   log Z     = Σ_t log c_t + all shifts
-//   back:       r_t(b) = e_t(b)·β_t(b)/c_t, which is P_t(b)/m_t(b);  β_{t−1}(a) = Σ_b E_t(a, b)·r_t(b), 1 at
-//   the
-//               end;  P(a, b) = α_{t−1}(a)·E_t(a, b)·r_t(b),  P_{t−1}(a) = α_{t−1}(a)·β_{t−1}(a)
+//   back:       r_t(b) = e_t(b)·β_t(b)/d_t, Σ r_t = 1;  β_{t−1}(a) = Σ_b E_t(a, b)·r_t(b), 1 at the end
+//   both:       P_t(a) = α_t(a)·β_t(a)/s_t, Σ P_t = 1;  P(a, b) = α_{t−1}(a)·E_t(a, b)·r_t(b)/s_{t−1}
 //
-// Where all tables are one, β runs over its transpose and the sum of the pairs' marginals is the table times
-// the sum of outer products, E(a, b)·Σ_t α_{t−1}(a)·r_t(b): no K² numbers are written per position.
+// Both directions wait for nothing but themselves, so that where all variables have as many states they run
+// beside each other, in one call of a kernel, β over transposed tables. Elsewhere d_t = c_t, which makes
+// s_t = 1, and β = P/α comes from the sums of the pairs' marginals. Where all tables are one, the sum of the
+// pairs' marginals is the table times the sum of outer products, E(a, b)·Σ_t α_{t−1}(a)·r_t(b)/s_{t−1}: no K²
+// numbers are written per position.
 //
-// Safe as long as nothing underflows. If all numbers e, E and α that are not exactly 0 are at least 1e-100,
-// no product of three of them underflows, so that by induction a 0 is a forbidden state and every other
-// number keeps its relative accuracy. Where that fails (scores of one table, node or prefix spread over more
-// than 230), the log domain has to do it.
+// Safe as long as nothing underflows. If all numbers e, E, α and r that are not exactly 0 are at least
+// 1e-100, no product of three of them underflows, so that by induction a 0 is a forbidden state and every
+// other number keeps its relative accuracy. Where that fails (scores of one table, node, prefix or suffix
+// spread over more than 230), the log domain has to do it.
 #include "inference/forward_backward.hpp"
 
 #include <algorithm>
@@ -30,12 +32,6 @@ constexpr double spread_allowed = 230;  // exp(−230) is 1e-100
 constexpr double least_allowed = 1e-100;
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-// Rows of exponentials begin on cache lines.
-constexpr std::size_t lined(std::size_t n) {
-  constexpr std::size_t line = cache_line / sizeof(double);
-  return (n + line - 1) / line * line;
-}
-
 struct Exponentials {
   double shift = 0;
   bool narrow = false;  // every number is 0 by −inf or at least 1e-100
@@ -50,19 +46,28 @@ Exponentials exponentiate(const double* table, std::size_t rows, std::size_t col
   for (std::size_t a = 0; a < rows; ++a)
     if (shift - k.least_finite(table + a * stride, columns) > spread_allowed) return {};
   for (std::size_t a = 0; a < rows; ++a) {
-    double* row = out + a * lined(columns);
+    double* row = out + a * stride;
     k.exp_shifted(table + a * stride, columns, shift, row);
-    std::fill(row + columns, row + lined(columns), 0.0);
+    std::fill(row + columns, row + stride, 0.0);
   }
   return {shift, true};
 }
 
-// The exponentials of each step's table: computed once per
-// distinct table, and the shared one kept from call to call.
+// Paddings become 0.
+void transpose(const double* table, std::size_t rows, std::size_t columns, double* out) {
+  for (std::size_t b = 0; b < columns; ++b) {
+    double* row = out + b * padded(rows);
+    for (std::size_t a = 0; a < rows; ++a) row[a] = table[a * padded(columns) + b];
+    std::fill(row + rows, row + padded(rows), 0.0);
+  }
+}
+
+// The exponentials of each step's table: computed once per distinct table, and the shared one kept from call
+// to call. Along even paths with their transposes.
 class ExponentialTables {
  public:
   ExponentialTables(const Topology& top, const TreePlan& plan, const Potentials& potentials, Scratch& scratch)
-      : kept_(scratch.exponentials.cells), own_(scratch.reals[2]) {
+      : kept_(scratch.exponentials), own_(scratch.reals[2]) {
     std::size_t tables = 0;
     slot_ = scratch.integers[0].reserve(plan.steps.size());
     for (std::size_t s = 0; s + 1 < plan.steps.size(); ++s) {
@@ -76,8 +81,8 @@ class ExponentialTables {
                                                                       : static_cast<std::uint32_t>(tables++);
       }
     }
-    cells_ = plan.row * lined(plan.row);
-    own_.reserve(tables * cells_);
+    cells_ = plan.row * plan.row;
+    own_.reserve(2 * tables * cells_);
     shifts_ = scratch.reals[4].reserve(plan.steps.size());
     OrientedTables oriented(top, potentials, scratch.reals[3]);
     for (std::size_t s = 0; s + 1 < plan.steps.size(); ++s) {
@@ -90,17 +95,12 @@ class ExponentialTables {
       const std::size_t columns = top.states[step.parent];
       Exponentials e;
       if (slot_[s] == kept_slot) {
-        auto& kept = scratch.exponentials;
+        Scratch::Exponentials& kept = scratch.exponentials;
         const TableKey key = potentials.key(step.factor);
         if (!(kept.key == key) || kept.reversed != step.reversed) {
-          kept.cells.reserve(rows * lined(columns));
-          e = exponentiate(oriented(step), rows, columns, kept.cells.data());
-          double* transposed = kept.transposed.reserve(columns * lined(rows));
-          std::fill_n(transposed, columns * lined(rows), 0.0);
+          e = exponentiate(oriented(step), rows, columns, kept.cells.reserve(rows * padded(columns)));
           if (e.narrow)
-            for (std::size_t a = 0; a < rows; ++a)
-              for (std::size_t b = 0; b < columns; ++b)
-                transposed[b * lined(rows) + a] = kept.cells[a * lined(columns) + b];
+            transpose(kept.cells.data(), rows, columns, kept.transposed.reserve(columns * padded(rows)));
           kept.key = key;
           kept.reversed = step.reversed;
           kept.narrow = e.narrow;
@@ -108,7 +108,9 @@ class ExponentialTables {
         }
         e = {kept.shift, kept.narrow};
       } else {
-        e = exponentiate(oriented(step), rows, columns, own_.data() + slot_[s] * cells_);
+        double* own = own_.data() + slot_[s] * (2 * cells_);
+        e = exponentiate(oriented(step), rows, columns, own);
+        if (e.narrow && plan.even_path) transpose(own, rows, columns, own + cells_);
       }
       shifts_[s] = e.shift;
       if (!e.narrow) {
@@ -120,7 +122,10 @@ class ExponentialTables {
 
   bool narrow() const { return narrow_; }
   const double* operator[](std::size_t s) const {
-    return slot_[s] == kept_slot ? kept_.data() : own_.data() + slot_[s] * cells_;
+    return slot_[s] == kept_slot ? kept_.cells.data() : own_.data() + slot_[s] * (2 * cells_);
+  }
+  const double* transposed(std::size_t s) const {
+    return slot_[s] == kept_slot ? kept_.transposed.data() : own_.data() + slot_[s] * (2 * cells_) + cells_;
   }
   double shift(std::size_t s) const { return shifts_[s]; }
   // Whether every step has the kept table.
@@ -130,12 +135,33 @@ class ExponentialTables {
 
  private:
   static constexpr std::uint32_t kept_slot = ~std::uint32_t{0};
-  const Buffer<double>& kept_;
+  const Scratch::Exponentials& kept_;
   Buffer<double>& own_;
   std::uint32_t* slot_ = nullptr;
   double* shifts_ = nullptr;
   std::size_t cells_ = 0;
   bool narrow_ = true;
+};
+
+// Σ log c_t, with one logarithm for many c, each at most as large as there are states and no less than
+// 1e-200.
+class LogOfProduct {
+ public:
+  void multiply(double c) {
+    if (product_ * c < least_allowed || product_ * c > 1 / least_allowed) flush();
+    product_ *= c;
+  }
+  double value() {
+    flush();
+    return sum_;
+  }
+
+ private:
+  void flush() {
+    sum_ += std::log(product_);
+    product_ = 1;
+  }
+  double product_ = 1, sum_ = 0;
 };
 
 // out = exp(node − max); false where that could underflow or all states are forbidden.
@@ -163,24 +189,68 @@ bool independent(const Topology& top, const Potentials& potentials, std::span<do
   return true;
 }
 
-}  // namespace
-
-bool forward_backward(const Topology& top, const TreePlan& plan, const Potentials& potentials,
-                      Scratch& scratch, std::span<double> marginals, double& log_partition, bool* summed) {
+// Equally many states everywhere, scopes in the direction of the path.
+bool along_even_path(const Topology& top, const TreePlan& plan, const Potentials& potentials,
+                     const ExponentialTables& tables, Scratch& scratch, std::span<double> marginals,
+                     double& log_partition, bool sum_up) {
   const Kernels& k = kernels();
-  if (summed != nullptr) *summed = false;
-  const std::size_t row = lined(plan.row);
+  const std::size_t n = top.states[plan.steps[0].variable];
+  const std::size_t row = whole_lines(n);
   const std::size_t length = plan.steps.size();
-  log_partition = 0;
-  if (top.factors() == 0)
-    return independent(top, potentials, marginals, scratch.reals[0].reserve(row), log_partition);
-  const ExponentialTables tables(top, plan, potentials, scratch);
-  if (!tables.narrow()) return false;
-  double* alphas = scratch.reals[0].reserve((length + 2) * row);
-  double* lines = scratch.reals[1].reserve(length * row);  // e_t / c_t, later r_t
-  double* beta = alphas + length * row;
+  const auto table_of = [&](std::size_t factor) {
+    return marginals.data() + top.clique_offset[top.variables() + factor];
+  };
+  Kernels::PathStep* path = scratch.path.reserve(length);
+  for (std::size_t t = 0; t < length; ++t) {
+    const std::uint32_t variable = plan.steps[t].variable;
+    const bool last = t + 1 == length;
+    path[t] = {potentials.node(variable), last ? nullptr : tables[t], last ? nullptr : tables.transposed(t),
+               marginals.data() + top.clique_offset[variable]};
+  }
+  double* rows = scratch.reals[0].reserve(4 * length * row);
+  double* numbers = scratch.reals[1].reserve(2 * length);
+  const Kernels::SumPath all{path,
+                             length,
+                             n,
+                             rows,
+                             rows + length * row,
+                             rows + 2 * length * row,
+                             rows + 3 * length * row,
+                             numbers,
+                             numbers + length};
+  const auto least = k.sum_product_path(all);
+  if (least.score < -spread_allowed || least.cell < least_allowed ||
+      least.overlap < least_allowed * least_allowed)
+    return false;
+  LogOfProduct product;
+  for (std::size_t t = 0; t < length; ++t) {
+    if (!(all.sum[t] > 0)) return false;
+    product.multiply(all.sum[t]);
+    log_partition += all.shift[t];
+    if (t > 0) log_partition += tables.shift(t - 1);
+  }
+  log_partition += product.value();
+  if (sum_up) {
+    k.outer_sums(all.forward, all.backward + row, row, length - 1, n, tables[0], padded(n), n, table_of(0));
+    return true;
+  }
+  for (std::size_t t = 0; t + 1 < length; ++t)
+    k.pair_product(all.forward + t * row, n, tables[t], padded(n), n, all.backward + (t + 1) * row,
+                   table_of(plan.steps[t].factor), nullptr);
+  return true;
+}
 
-  double product = 1;  // of the c whose logarithms are still to be added
+bool step_by_step(const Topology& top, const TreePlan& plan, const Potentials& potentials,
+                  const ExponentialTables& tables, Scratch& scratch, std::span<double> marginals,
+                  double& log_partition) {
+  const Kernels& k = kernels();
+  const std::size_t row = whole_lines(plan.row);
+  const std::size_t length = plan.steps.size();
+  double* alphas = scratch.reals[0].reserve((length + 1) * row);
+  double* lines = scratch.reals[1].reserve(length * row);  // e_t / c_t, later r_t
+  double* below = alphas + length * row;                   // a line of P
+
+  LogOfProduct product;
   for (std::size_t t = 0; t < length; ++t) {
     const std::size_t n = top.states[plan.steps[t].variable];
     double* alpha = alphas + t * row;
@@ -190,7 +260,7 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
     if (t == 0) {
       std::copy_n(line, padded(n), alpha);
     } else {
-      k.sum_product(alpha - row, top.states[plan.steps[t - 1].variable], tables[t - 1], lined(n), n, alpha);
+      k.sum_product(alpha - row, top.states[plan.steps[t - 1].variable], tables[t - 1], padded(n), n, alpha);
       k.multiply_each(alpha, line, padded(n), alpha);
       log_partition += tables.shift(t - 1);
     }
@@ -199,37 +269,13 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
     k.scale(alpha, padded(n), 1.0 / c);
     k.scale(line, padded(n), 1.0 / c);
     log_partition += shift;
-    // One logarithm for many c, each at most 1 and no less than 1e-200.
-    if (product * c < least_allowed) {
-      log_partition += std::log(product);
-      product = 1;
-    }
-    product *= c;
+    product.multiply(c);
   }
-  log_partition += std::log(product);
+  log_partition += product.value();
 
   const TreeStep& last = plan.steps[length - 1];
   std::copy_n(alphas + (length - 1) * row, top.states[last.variable],
               marginals.data() + top.clique_offset[last.variable]);
-  const bool sum_up =
-      summed != nullptr && tables.all_kept(length - 1) &&
-      !std::any_of(plan.steps.begin(), plan.steps.end(), [](const TreeStep& s) { return s.reversed; });
-  if (summed != nullptr) *summed = sum_up;
-  if (sum_up) {
-    const std::size_t n = top.states[last.variable];
-    for (std::size_t t = length - 1; t > 0; --t) {
-      const double* alpha = alphas + (t - 1) * row;
-      k.sum_product(lines + t * row, n, scratch.exponentials.transposed.data(), lined(n), n, beta);
-      double* line = lines + (t - 1) * row;
-      k.multiply_each(line, beta, padded(n), line);
-      k.multiply_each(alpha, beta, n, marginals.data() + top.clique_offset[plan.steps[t - 1].variable]);
-    }
-    k.outer_sums(alphas, lines + row, row, length - 1, n, tables[0], lined(n), n,
-                 marginals.data() + top.clique_offset[top.variables()]);
-    return true;
-  }
-  // `beta` is followed by room for a line of P.
-  double* below = beta + row;
   for (std::size_t t = length; t-- > 1;) {
     const TreeStep& step = plan.steps[t - 1];
     const std::size_t rows = top.states[step.variable];
@@ -239,11 +285,11 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
     double* out = marginals.data() + top.clique_offset[top.variables() + step.factor];
     double* child = marginals.data() + top.clique_offset[step.variable];
     if (!step.reversed) {
-      k.pair_product(alpha, rows, tables[t - 1], lined(columns), columns, line, out, child);
+      k.pair_product(alpha, rows, tables[t - 1], padded(columns), columns, line, out, child);
     } else {
       for (std::size_t a = 0; a < rows; ++a) {
-        k.pair_product(alpha + a, 1, tables[t - 1] + a * lined(columns), lined(columns), columns, line, below,
-                       child + a);
+        k.pair_product(alpha + a, 1, tables[t - 1] + a * padded(columns), padded(columns), columns, line,
+                       below, child + a);
         for (std::size_t b = 0; b < columns; ++b) out[b * rows + a] = below[b];
       }
     }
@@ -252,6 +298,23 @@ bool forward_backward(const Topology& top, const TreePlan& plan, const Potential
     for (std::size_t a = 0; a < rows; ++a) next[a] *= alpha[a] > 0 ? child[a] / alpha[a] : 0.0;
   }
   return true;
+}
+
+}  // namespace
+
+bool forward_backward(const Topology& top, const TreePlan& plan, const Potentials& potentials,
+                      Scratch& scratch, std::span<double> marginals, double& log_partition, bool* summed) {
+  if (summed != nullptr) *summed = false;
+  log_partition = 0;
+  if (top.factors() == 0)
+    return independent(top, potentials, marginals, scratch.reals[0].reserve(plan.row), log_partition);
+  const ExponentialTables tables(top, plan, potentials, scratch);
+  if (!tables.narrow()) return false;
+  const bool sum_up = summed != nullptr && plan.even_path && tables.all_kept(plan.steps.size() - 1);
+  if (summed != nullptr) *summed = sum_up;
+  if (plan.even_path)
+    return along_even_path(top, plan, potentials, tables, scratch, marginals, log_partition, sum_up);
+  return step_by_step(top, plan, potentials, tables, scratch, marginals, log_partition);
 }
 
 }  // namespace margrave

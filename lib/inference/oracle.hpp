@@ -27,9 +27,10 @@ struct Scratch {
   Buffer<double> reals[slots];
   Buffer<std::uint32_t> integers[slots];
   std::vector<std::uint32_t> labels;  // of maximise()
+  Buffer<Kernels::PathStep> path;     // of forward_backward()
   // The exponentials of a shared table, kept for the examples
   // that follow with the same table (see forward_backward.hpp).
-  struct {
+  struct Exponentials {
     Buffer<double> cells, transposed;
     TableKey key;
     bool reversed = false, narrow = false;

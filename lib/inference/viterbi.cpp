@@ -54,40 +54,23 @@ class ChainOracle final : public Oracle {
 }  // namespace
 
 // Viterbi's recursion with the labelling read from the sums on the way back, as in tree.cpp, for chains of
-// variables with K states each: K² cells per position, several positions in one call of the kernel.
+// variables with K states each: K² cells per position, all in one call of the kernel.
 double path_max_product(const TreePlan& plan, std::size_t states, const Potentials& potentials,
                         Scratch& scratch, std::span<std::uint32_t> labels) {
-  constexpr std::size_t most_steps = 64;
-  const Kernels& k = kernels();
-  const std::size_t row = whole_lines(states);
-  const std::size_t steps = plan.steps.size() - 1;
-  double* values = scratch.reals[0].reserve(steps * row);
-  double* messages = scratch.reals[1].reserve(steps * row);
-  const double* first = potentials.node(plan.steps[0].variable);
-  const double* last = first;
-  for (std::size_t done = 0; done < steps;) {
-    const double* table[most_steps];
-    const double* node[most_steps];
-    const std::size_t now = std::min(most_steps, steps - done);
-    for (std::size_t t = 0; t < now; ++t) {
-      table[t] = potentials.table(plan.steps[done + t].factor);
-      node[t] = potentials.node(plan.steps[done + t].parent);
-    }
-    k.max_plus_path(last, table, node, now, states, messages + done * row, values + done * row);
-    done += now;
-    last = values + (done - 1) * row;
-  }
-  const auto best = k.first_maximum(last, states);
-  if (labels.empty()) return best.value;
-  std::size_t label = best.place;
-  labels[plan.steps[steps].variable] = static_cast<std::uint32_t>(label);
-  for (std::size_t t = steps; t-- > 0;) {
+  const std::size_t length = plan.steps.size();
+  Kernels::PathStep* path = scratch.path.reserve(length);
+  for (std::size_t t = 0; t < length; ++t) {
     const TreeStep& step = plan.steps[t];
-    label = k.find_sum(t == 0 ? first : values + (t - 1) * row, states, potentials.table(step.factor) + label,
-                       plan.row, messages[t * row + label]);
-    labels[step.variable] = static_cast<std::uint32_t>(label);
+    path[t] = {potentials.node(step.variable), t + 1 < length ? potentials.table(step.factor) : nullptr,
+               nullptr, nullptr};
   }
-  return best.value;
+  const std::size_t cells = length * whole_lines(states);
+  std::uint32_t* best = labels.empty() ? nullptr : scratch.integers[0].reserve(length);
+  const double score = kernels().max_plus_path(path, length, states, scratch.reals[0].reserve(cells),
+                                               scratch.reals[1].reserve(cells), best);
+  if (best != nullptr)
+    for (std::size_t t = 0; t < length; ++t) labels[plan.steps[t].variable] = best[t];
+  return score;
 }
 
 std::unique_ptr<Oracle> make_chain_oracle(const Dataset& data) { return std::make_unique<ChainOracle>(data); }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "base/buffer.hpp"
@@ -261,40 +262,143 @@ TEST_P(KernelsOf, TableKernelsEqualNaiveLoops) {
 
 // A path is its positions one after the other, to the bit: a maximum is never rounded.
 TEST_P(KernelsOf, PathsEqualTheirPositionsOneByOne) {
-  for (const std::size_t states :
-       {1UL, 2UL, 3UL, 4UL, 5UL, 8UL, 9UL, 12UL, 22UL, 26UL, 28UL, 45UL, 60UL, 64UL, 70UL}) {
+  for (std::size_t states = 1; states <= 70; ++states) {
     const std::size_t row = padded(states);
     const std::size_t apart = whole_lines(states);
-    for (const std::size_t steps : {0UL, 1UL, 2UL, 7UL}) {
+    for (const std::size_t length : {1UL, 2UL, 3UL, 8UL}) {
       std::vector<std::vector<double>> tables, nodes;
-      std::vector<const double*> table, node;
-      for (std::size_t t = 0; t < steps; ++t) {
+      std::vector<Kernels::PathStep> steps;
+      for (std::size_t t = 0; t < length; ++t) {
         tables.push_back(numbers(states * row));
         nodes.push_back(numbers(row));
       }
-      for (std::size_t t = 0; t < steps; ++t) {
-        table.push_back(tables[t].data());
-        node.push_back(nodes[t].data());
-      }
-      const std::vector<double> first = numbers(row);
-      std::vector<double> best(steps * apart + 8, guard), value(steps * apart + 8, guard);
-      k_->max_plus_path(first.data(), table.data(), node.data(), steps, states, best.data(), value.data());
-      std::vector<double> from = first;
-      for (std::size_t t = 0; t < steps; ++t) {
+      for (std::size_t t = 0; t < length; ++t)
+        steps.push_back({nodes[t].data(), tables[t].data(), nullptr, nullptr});
+      std::vector<double> best(length * apart + 8, guard), value(length * apart + 8, guard);
+      std::vector<std::uint32_t> labels(length + 1, 12345);
+      const double score =
+          k_->max_plus_path(steps.data(), length, states, best.data(), value.data(), labels.data());
+      std::vector<double> from = nodes[0];
+      for (std::size_t t = 1; t < length; ++t) {
         std::vector<double> next(row);
         for (std::size_t b = 0; b < states; ++b) {
           double top = -infinity;
-          for (std::size_t a = 0; a < states; ++a) top = std::max(top, from[a] + tables[t][a * row + b]);
-          ASSERT_EQ(best[t * apart + b], top) << states << " states, step " << t << ", state " << b;
+          for (std::size_t a = 0; a < states; ++a) top = std::max(top, from[a] + tables[t - 1][a * row + b]);
+          ASSERT_EQ(best[t * apart + b], top) << states << " states, position " << t << ", state " << b;
           next[b] = top + nodes[t][b];
           ASSERT_EQ(value[t * apart + b], next[b]);
         }
         from = next;
       }
-      for (std::size_t i = steps * apart; i < best.size(); ++i) {
+      ASSERT_EQ(score, *std::max_element(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(states)));
+      double sum = nodes[0][labels[0]];
+      for (std::size_t t = 1; t < length; ++t)
+        sum = sum + tables[t - 1][labels[t - 1] * row + labels[t]] + nodes[t][labels[t]];
+      ASSERT_EQ(sum, score) << states << " states";
+      ASSERT_EQ(labels[length], 12345U);
+      ASSERT_EQ(k_->max_plus_path(steps.data(), length, states, best.data(), value.data(), nullptr), score);
+      for (std::size_t i = length * apart; i < best.size(); ++i) {
         ASSERT_EQ(best[i], guard);
         ASSERT_EQ(value[i], guard);
       }
+    }
+  }
+}
+
+// The recursions as kernels.hpp has them, with plain sums. Forbidden states stay exactly 0.
+TEST_P(KernelsOf, SumProductPathsEqualNaiveLoops) {
+  for (std::size_t states = 1; states <= 70; ++states) {
+    const std::size_t row = padded(states);
+    const std::size_t apart = whole_lines(states);
+    for (const std::size_t length : {1UL, 2UL, 3UL, 8UL}) {
+      std::vector<std::vector<double>> nodes, tables, transposed, marginals;
+      std::vector<Kernels::PathStep> steps;
+      for (std::size_t t = 0; t < length; ++t) {
+        nodes.push_back(numbers(states));
+        if (states > 2) nodes[t][random_.below(states)] = -infinity;
+        tables.emplace_back(states * row, 0.0);
+        transposed.emplace_back(states * row, 0.0);
+        for (std::size_t a = 0; a < states; ++a)
+          for (std::size_t b = 0; b < states; ++b)
+            tables[t][a * row + b] = transposed[t][b * row + a] =
+                states > 2 && random_.below(9) == 0 ? 0.0 : random_.uniform();
+        marginals.emplace_back(states + 8, guard);
+      }
+      for (std::size_t t = 0; t < length; ++t)
+        steps.push_back({nodes[t].data(), tables[t].data(), transposed[t].data(), marginals[t].data()});
+      Buffer<double> rows(4 * length * apart + 8, guard);
+      std::vector<double> shift(length + 1, guard), sum(length + 1, guard);
+      double* weight = rows.data();
+      double* forward = weight + length * apart;
+      double* backward = forward + length * apart;
+      double* message = backward + length * apart;
+      const auto least = k_->sum_product_path(
+          {steps.data(), length, states, weight, forward, backward, message, shift.data(), sum.data()});
+
+      std::vector<std::vector<double>> e, alpha, beta(length, std::vector<double>(states, 1.0)), r = beta;
+      std::vector<double> totals;
+      double score = infinity, cell = infinity, overlap = infinity;
+      const auto times = [&](const std::vector<double>& from, const std::vector<double>& table) {
+        std::vector<double> to(states, 0.0);
+        for (std::size_t a = 0; a < states; ++a)
+          for (std::size_t b = 0; b < states; ++b) to[b] += from[a] * table[a * row + b];
+        return to;
+      };
+      const auto weighed = [&](std::vector<double> line, std::size_t t, double before) {
+        for (std::size_t b = 0; b < states; ++b) {
+          line[b] *= e[t][b] / before;
+          if (line[b] > 0) cell = std::min(cell, line[b]);
+        }
+        return line;
+      };
+      const auto total = [](const std::vector<double>& line) {
+        return std::accumulate(line.begin(), line.end(), 0.0);
+      };
+      for (std::size_t t = 0; t < length; ++t) {
+        const double most = *std::max_element(nodes[t].begin(), nodes[t].end());
+        ASSERT_EQ(shift[t], most);
+        e.emplace_back();
+        for (const double x : nodes[t]) {
+          e[t].push_back(std::exp(x - most));
+          if (x > -infinity) score = std::min(score, x - most);
+        }
+        alpha.push_back(
+            weighed(t == 0 ? beta[0] : times(alpha[t - 1], tables[t - 1]), t, t == 0 ? 1.0 : totals.back()));
+        totals.push_back(total(alpha[t]));
+        ASSERT_NEAR(sum[t], totals[t], 1e-13 * totals[t]) << states << " states, position " << t;
+      }
+      for (std::size_t t = length; t-- > 0;) {
+        if (t + 1 < length) beta[t] = times(r[t + 1], transposed[t]);
+        r[t] = weighed(beta[t], t, t + 1 < length ? total(r[t + 1]) : 1.0);
+      }
+      for (std::size_t t = 0; t < length; ++t) {
+        double product = 0;
+        for (std::size_t b = 0; b < states; ++b) product += alpha[t][b] * beta[t][b];
+        if (t + 1 < length) overlap = std::min(overlap, product);
+        for (std::size_t b = 0; b < states; ++b) {
+          const double wanted = alpha[t][b] * beta[t][b] / product;
+          ASSERT_NEAR(marginals[t][b], wanted, 1e-13 * wanted) << states << " states, position " << t;
+          ASSERT_NEAR(backward[t * apart + b], r[t][b], 1e-13 * r[t][b]);
+          const double divided = t + 1 < length ? alpha[t][b] / product : alpha[t][b];
+          ASSERT_NEAR(forward[t * apart + b], divided, 1e-13 * divided);
+        }
+        for (std::size_t b = states; b < marginals[t].size(); ++b) ASSERT_EQ(marginals[t][b], guard);
+      }
+      ASSERT_EQ(least.score, score);
+      ASSERT_NEAR(least.cell, cell, 1e-13 * cell);
+      if (length > 1) {
+        ASSERT_NEAR(least.overlap, overlap, 1e-13 * overlap);
+      } else {
+        ASSERT_EQ(least.overlap, infinity);
+      }
+      for (std::size_t i = 4 * length * apart; i < 4 * length * apart + 8; ++i) ASSERT_EQ(rows[i], guard);
+      ASSERT_EQ(shift[length], guard);
+      ASSERT_EQ(sum[length], guard);
+      std::fill(nodes[0].begin(), nodes[0].end(), -infinity);
+      ASSERT_EQ(k_->sum_product_path({steps.data(), length, states, weight, forward, backward, message,
+                                      shift.data(), sum.data()})
+                    .score,
+                -infinity);
     }
   }
 }
@@ -353,6 +457,10 @@ TEST_P(KernelsOf, ProductKernelsEqualNaiveLoops) {
     for (std::size_t i = rows * width; i < cells_out.size(); ++i) ASSERT_EQ(cells_out[i], guard);
     for (std::size_t a = 0; a < rows; ++a) ASSERT_NEAR(long_out[a], sums[a], 1e-12);
     for (std::size_t a = rows; a < long_out.size(); ++a) ASSERT_EQ(long_out[a], guard);
+    std::vector<double> without_sums(rows * width + 8, guard);
+    k_->pair_product(left.data(), rows, table.data(), stride, width, right.data(), without_sums.data(),
+                     nullptr);
+    ASSERT_EQ(without_sums, cells_out);
   }
 }
 
@@ -433,7 +541,7 @@ TEST_P(KernelsOf, ExponentialIsAccurateAndExactlyZeroAtMinusInfinity) {
     k_->exp_shifted(x.data(), n, 3.5, out.data());
     for (std::size_t i = 0; i < n; ++i) {
       const double wanted = std::exp(x[i] - 3.5);
-      EXPECT_NEAR(out[i], wanted, 1e-15 * wanted * 2);
+      EXPECT_NEAR(out[i], wanted, 2.3e-16 * wanted);
     }
     for (std::size_t i = n; i < out.size(); ++i) EXPECT_EQ(out[i], guard);
   }
@@ -445,6 +553,14 @@ TEST_P(KernelsOf, ExponentialIsAccurateAndExactlyZeroAtMinusInfinity) {
   EXPECT_EQ(out[3], 0);
   EXPECT_EQ(out[4], 1);
   EXPECT_NEAR(out[5] / std::exp(709.0), 1, 1e-15);
+  const double rest[] = {-720, -740, 720, infinity, std::numeric_limits<double>::quiet_NaN(), -1e-300};
+  k_->exp_shifted(rest, 6, 0, out);
+  EXPECT_NEAR(out[0] / std::exp(-720.0), 1, 1e-7);  // gradual underflow
+  EXPECT_NEAR(out[1], std::exp(-740.0), 5e-324);
+  EXPECT_EQ(out[2], infinity);
+  EXPECT_EQ(out[3], infinity);
+  EXPECT_TRUE(std::isnan(out[4]));
+  EXPECT_EQ(out[5], 1);
 }
 
 TEST_P(KernelsOf, NotANumberNeverWinsAMaximum) {

@@ -1,0 +1,88 @@
+// Single lines of numbers: inner products, extremes, exponentials; for kernels_impl.cpp only.
+#pragma once
+
+#include "base/kernels_columns.hpp"
+
+namespace margrave {
+namespace {
+
+inline Vector load_doubles(const double* p) { return load(p); }
+inline Vector load_doubles(const float* p) { return from_floats(p); }
+
+template <class Left, class Right>
+inline double dot_of(const Left* a, const Right* b, size_t n) {
+  Vector sum[4] = {splat(0.0), splat(0.0), splat(0.0), splat(0.0)};
+  size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    MARGRAVE_UNROLL for (size_t u = 0; u < 4; ++u) sum[u] =
+        multiply_add(load_doubles(a + i + u * lanes), load_doubles(b + i + u * lanes), sum[u]);
+  }
+  for (; i + lanes <= n; i += lanes) sum[0] = multiply_add(load_doubles(a + i), load_doubles(b + i), sum[0]);
+  double total = lane_sum(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+  for (; i < n; ++i) total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return total;
+}
+double dot(const float* x, const double* w, size_t n) { return dot_of(x, w, n); }
+double dot_ff(const float* a, const float* b, size_t n) { return dot_of(a, b, n); }
+double dot_dd(const double* a, const double* b, size_t n) { return dot_of(a, b, n); }
+
+// The last lanes go through the same vector code as the others, so that a number's exponential does not
+// depend on its place.
+void exp_shifted(const double* in, size_t n, double shift, double* out) {
+  const Vector by = splat(shift);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) store(out + i, exponential(subtract(load(in + i), by)));
+  if (i < n) store_some(out + i, n - i, exponential(subtract(load_some(in + i, n - i, shift), by)));
+}
+
+double max_value(const double* in, size_t n) {
+  Vector most[2] = {splat(-infinity), splat(-infinity)};
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    most[0] = maximum(load(in + i), most[0]);
+    most[1] = maximum(load(in + i + lanes), most[1]);
+  }
+  for (; i + lanes <= n; i += lanes) most[0] = maximum(load(in + i), most[0]);
+  if (i < n) most[1] = maximum(load_some(in + i, n - i, -infinity), most[1]);
+  return lane_maximum(maximum(most[0], most[1]));
+}
+
+Kernels::SumAndLeast sum_and_least(const double* in, size_t n) {
+  Vector sum = splat(0.0);
+  Vector least = splat(infinity);
+  const auto look = [&](Vector x) {
+    sum = add(sum, x);
+    least = minimum(where_equal(x, splat(0.0), splat(infinity), x), least);
+  };
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) look(load(in + i));
+  if (i < n) look(load_some(in + i, n - i, 0.0));
+  return {lane_sum(sum), lane_minimum(least)};
+}
+
+double least_finite(const double* in, size_t n) {
+  Vector least = splat(infinity);
+  const auto look = [&](Vector x) {
+    least = minimum(where_equal(x, splat(-infinity), splat(infinity), x), least);
+  };
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) look(load(in + i));
+  if (i < n) look(load_some(in + i, n - i, infinity));
+  return lane_minimum(least);
+}
+
+void scale(double* data, size_t n, double factor) {
+  const Vector by = splat(factor);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) store(data + i, multiply(load(data + i), by));
+  for (; i < n; ++i) data[i] *= factor;
+}
+
+void multiply_each(const double* a, const double* b, size_t n, double* out) {
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) store(out + i, multiply(load(a + i), load(b + i)));
+  for (; i < n; ++i) out[i] = a[i] * b[i];
+}
+
+}  // namespace
+}  // namespace margrave
