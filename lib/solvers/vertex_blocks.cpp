@@ -177,13 +177,7 @@ class VertexBlocks final : public DualBlocks {
 
   // The oracle's vertex goes to the worker's labels and fractional masses.
   Answer ask(const FactorGraph& g, BlockWorker& worker) const {
-    if (!problem_.oracle->exact()) {
-      const Answer answer = problem_.oracle->maximise(g, worker.potentials, worker.scratch, worker.masses);
-      split_masses(g.topology(), worker.masses, std::span(worker.labels), worker.fractional);
-      return answer;
-    }
-    const double score = problem_.oracle->argmax(g, worker.potentials, worker.scratch, worker.labels);
-    return {score, score};
+    return problem_.oracle->vertex(g, worker.potentials, worker.scratch, worker.labels, worker.fractional);
   }
 
   // visit(joint, mass) for what vertex k has in clique a. `cursor`: one number per vertex, zero before the
