@@ -56,6 +56,7 @@ class MirrorFlow {
   // The nodes of shortest paths, by their place there; false where there are none.
   bool find_layers();
   void push_along_arcs();
+  void push_along_two(std::size_t source);
   void drain(std::size_t source);
   std::size_t fill_path();
   void push(std::size_t u, std::size_t v, double amount);
@@ -66,8 +67,8 @@ class MirrorFlow {
   NodeSet next_[2 * most_variables] = {};  // of each node: where arcs lead that are not full
   double left_[most_variables] = {};
   NodeSet sources_ = 0;
-  std::size_t length_ = 0;                       // of shortest paths, in arcs
-  NodeSet layer_[2 * most_variables + 1];        // by the distance from the nearest source
+  std::size_t length_ = 0;                 // of shortest paths, in arcs
+  NodeSet layer_[2 * most_variables + 1];  // by the distance from the nearest source
   std::uint8_t path_[2 * most_variables + 1];
 };
 

@@ -146,8 +146,8 @@ class RoofDualOracle final : public RelaxedOracle {
   }
   // use(a RoofMatrix or a RoofNetwork)
   template <class Use>
-  std::invoke_result_t<Use, RoofNetwork> with_network(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
-                    Use&& use) const {
+  std::invoke_result_t<Use, RoofNetwork> with_network(const FactorGraph& graph, const Potentials& potentials,
+                                                      Scratch& scratch, Use&& use) const {
     const Topology& top = graph.topology();
     const RoofPlan& plan = plans_[graph.topology_index()];
     return plan.small ? use(small_network(top, potentials, scratch))

@@ -22,13 +22,13 @@ struct RoofCouplings {
   TableKey key;
   std::size_t variables = 0;
   double half[most_variables][most_variables];  // w/2 of each pair, either way; 0 where there is none
-  double pull[most_variables];      // Σ_c (a_i + w_c/2): what the tables add to h_i
-  double sum[most_variables];       // Σ_c w_c/2
-  double capacity[most_variables];  // Σ_c |w_c|/2
-  NodeSet next[most_variables];     // of node i, where arcs of any capacity lead
-  double constant = 0;              // the score of all zeros
-  double repulsion = 0;             // Σ |w_c|/2 of repulsive pairs
-  double scale = 0;                 // the largest |w_c|/2
+  double pull[most_variables];                  // Σ_c (a_i + w_c/2): what the tables add to h_i
+  double sum[most_variables];                   // Σ_c w_c/2
+  double capacity[most_variables];              // Σ_c |w_c|/2
+  NodeSet next[most_variables];                 // of node i, where arcs of any capacity lead
+  double constant = 0;                          // the score of all zeros
+  double repulsion = 0;                         // Σ |w_c|/2 of repulsive pairs
+  double scale = 0;                             // the largest |w_c|/2
 };
 
 class RoofMatrix {
@@ -64,8 +64,8 @@ class RoofMatrix {
   double slack_[MirrorFlow::most_variables];   // capacities of pairs with variables that are not fixed
   double left_[MirrorFlow::most_variables];    // of fixed variables: what their pairs leave of |charge|
   std::uint8_t turn_[MirrorFlow::most_variables] = {};  // of fixed variables: 1 for the first
-  NodeSet core_ = 0;   // nodes of variables that are not fixed
-  NodeSet fixed_ = 0;  // nodes that are true of those that are
+  NodeSet core_ = 0;                                    // nodes of variables that are not fixed
+  NodeSet fixed_ = 0;                                   // nodes that are true of those that are
   double scale_ = 0, constant_ = 0;
 };
 

@@ -14,7 +14,7 @@ namespace margrave {
 // The shape of the flow network.
 struct RoofPlan {
   MessagePlan messages;
-  bool small = false;  // a RoofMatrix will do
+  bool small = false;                // a RoofMatrix will do
   std::vector<std::uint32_t> first;  // 2n + 1: arcs of each node, as many as the variable has factors
   // By entry of `incident`: the arc of node 2i (that of 2i + 1 is `degree` further on), and the other
   // variable.
@@ -68,8 +68,8 @@ class RoofNetwork {
   double* left_;                 // h, then what is left of it
   double* slack_;                // capacities of a variable's arcs; below 0 where it is taken out
   std::uint32_t* work_;
-  double scale_ = 0;             // largest capacity
-  double constant_ = 0;          // the score of all zeros
+  double scale_ = 0;     // largest capacity
+  double constant_ = 0;  // the score of all zeros
 };
 
 }  // namespace margrave

@@ -22,6 +22,7 @@ namespace {
 constexpr double negligible = 1e-14;      // gaps and gradient differences below are rounding
 constexpr std::uint32_t keep_unused = 2;  // labellings without weight that outlive an epoch
 constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap is this part of what it was
+constexpr double same_score = 1e-9;       // two sums of one score differ by less
 constexpr double same_product = 1e-9;  // two sums of one inner product differ by less, as part of the lengths
 
 class VertexBlocks final : public DualBlocks {
@@ -56,7 +57,11 @@ class VertexBlocks final : public DualBlocks {
         step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
       }
       if (gap <= std::max(negligible, block_accuracy * first_gap)) break;
-      std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
+      // What scores higher than all that is cached is not among it.
+      const double best = *std::max_element(gradient, gradient + b.count);
+      std::uint32_t vertex = hinge > best + same_score * (1 + std::abs(best))
+                                 ? VertexCache::absent
+                                 : cache_.find(m, worker.labels, worker.fractional);
       if (vertex == VertexCache::absent) {
         vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
         if (vertex == VertexCache::absent) break;

@@ -28,6 +28,13 @@ void check_weights(const ByteReader& in, std::span<const double> weight) {
   if (std::abs(mass - 1) > 1e-6) in.fail("has weights that do not sum to 1");
 }
 
+// Whether none of the clique's variables differs.
+bool agrees(const Topology& top, std::uint32_t clique, const std::vector<std::uint8_t>& differs) {
+  if (clique < top.variables()) return differs[clique] == 0;
+  const auto scope = top.scope_of(clique - top.variables());
+  return std::none_of(scope.begin(), scope.end(), [&](std::uint32_t i) { return differs[i] != 0; });
+}
+
 }  // namespace
 
 VertexCache::VertexCache(const Dataset& data) : data_(&data), blocks_(data.size()) {
@@ -97,24 +104,46 @@ void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex
   if (!vertex.fractional.empty()) s.masses.resize(s.parts.size(), 1.0);
   const bool with_masses = !vertex.fractional.empty() || !s.masses.empty();
   s.runs[k].begin = static_cast<std::uint32_t>(s.parts.size());
-  for_each_deviation(*data_, g, vertex, [&](const Deviation& d, double mass) {
-    std::uint32_t j = index.first[d.clique];
-    while (j != none && !same_features(*data_, s.deviations[j], d)) j = index.next[j];
-    if (j == none) {
-      j = static_cast<std::uint32_t>(s.deviations.size());
-      s.deviations.push_back(d);
-      link(j);
-    }
+  const auto add_part = [&](std::uint32_t j, double mass) {
     // Of one clique, joint states that share their features are one part.
     for (std::size_t p = s.parts.size();
-         p-- > s.runs[k].begin && s.deviations[s.parts[p]].clique == d.clique;)
+         p-- > s.runs[k].begin && s.deviations[s.parts[p]].clique == s.deviations[j].clique;)
       if (s.parts[p] == j) {
         s.masses[p] += mass;
         return;
       }
     s.parts.push_back(j);
     if (with_masses) s.masses.push_back(mass);
-  });
+  };
+  const Topology& top = g.topology();
+  index.differs.resize(s.variables);
+  for (std::uint32_t i = 0; i < s.variables; ++i)
+    index.differs[i] = static_cast<std::int32_t>(vertex.labels[i]) != g.label(i) ? 1 : 0;
+  std::size_t next = 0;
+  for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+    const bool whole = next == vertex.fractional.size() || vertex.fractional[next].clique != a;
+    if (whole && agrees(top, a, index.differs)) continue;
+    const auto truth = static_cast<std::uint32_t>(joint_state(top, a, g.labels()));
+    next = visit_masses(top, vertex, a, next, [&](std::uint32_t joint, double mass) {
+      if (joint == truth) return;
+      std::uint32_t j = index.first[a];
+      while (j != none && s.deviations[j].joint != joint) j = index.next[j];
+      if (j == none) {
+        const Template& t = data_->templates()[top.template_of(a)];
+        if (t.row_of[joint] < 0 && t.row_of[truth] < 0) return;
+        const Deviation d = make_deviation(*data_, g, a, joint, truth);
+        if (is_nothing(*data_, d)) return;
+        j = index.first[a];
+        while (j != none && !same_features(*data_, s.deviations[j], d)) j = index.next[j];
+        if (j == none) {
+          j = static_cast<std::uint32_t>(s.deviations.size());
+          s.deviations.push_back(d);
+          link(j);
+        }
+      }
+      add_part(j, mass);
+    });
+  }
   s.runs[k].end = static_cast<std::uint32_t>(s.parts.size());
 }
 
