@@ -33,11 +33,6 @@ void pad_tables(const Template& t, double* table) {
     std::fill(table + line * stride + last, table + (line + 1) * stride, 0.0);
 }
 
-// The vector [1], or [0 … 0 1 0 … 0].
-bool is_one(const InputView& x) {
-  return x.count == 1 && (x.kind == InputKind::unit || (x.kind == InputKind::dense && x.value[0] == 1));
-}
-
 }  // namespace
 
 void Potentials::layout(const Dataset& data, const FactorGraph& graph, bool share) {

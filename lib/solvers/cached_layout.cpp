@@ -127,6 +127,15 @@ void CachedProgram::add_example(const VertexCache& cache, std::size_t m, Shelf& 
 void CachedProgram::add_terms(Shelf& s, std::size_t first_list, const Deviation& d) const {
   const auto cell = [](std::int32_t row) { return row < 0 ? no_row : static_cast<std::uint32_t>(row); };
   const InputView x = problem_.data.input(d.input);
+  const Template& t = problem_.data.templates()[d.template_index];
+  if (is_one(x) && t.offset + t.stride * t.inputs < no_row) {
+    const std::uint64_t first = t.offset + (x.kind == InputKind::unit ? x.index[0] * t.stride : 0);
+    const auto place = [&](std::int32_t row) {
+      return row < 0 ? no_row : static_cast<std::uint32_t>(first) + static_cast<std::uint32_t>(row);
+    };
+    s.term.push_back({place(d.row), place(d.truth_row), no_list});
+    return;
+  }
   const auto list = [&](std::uint32_t input) { return add_list(s, first_list, input, d.template_index); };
   if (x.kind != InputKind::per_state) {
     s.term.push_back({cell(d.row), cell(d.truth_row), list(d.input)});

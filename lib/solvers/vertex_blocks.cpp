@@ -39,6 +39,7 @@ class VertexBlocks final : public DualBlocks {
     const std::size_t m = step.example;
     const FactorGraph g = problem_.data[m];
     Potentials& potentials = worker.potentials;
+    cache_.prefetch(m);
     potentials.fill(problem_.data, g, w, version);
     VertexCache::Block b = cache_.block(m);
     double* gradient = gradients(g.topology(), b, worker);

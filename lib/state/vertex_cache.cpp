@@ -69,6 +69,19 @@ VertexCache::Block VertexCache::block(std::size_t m) const {
           s.masses.empty() ? nullptr : s.masses.data()};
 }
 
+void VertexCache::prefetch(std::size_t m) const {
+  const Storage& s = blocks_[m];
+  const auto ask = [](const auto* memory, std::size_t size) {
+    for (std::size_t i = 0; i < size; i += std::max<std::size_t>(1, cache_line / sizeof(*memory)))
+      __builtin_prefetch(memory + i);
+  };
+  ask(s.deviations.data(), s.deviations.size());
+  ask(s.runs.data(), s.count);
+  ask(s.parts.data(), s.parts.size());
+  ask(s.masses.data(), s.masses.size());
+  ask(s.numbers.data(), std::size_t{2} * s.capacity + std::size_t{s.count} * s.capacity);
+}
+
 void VertexCache::grow(Storage& s, std::uint32_t capacity) {
   Buffer<double> numbers(std::size_t{capacity} * (capacity + 2));
   Buffer<CachedLabel> labels(std::size_t{capacity} * s.variables);
@@ -220,7 +233,7 @@ void VertexCache::products(std::size_t m, std::uint32_t k, const FeatureGram& gr
   }
 }
 
-void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
+void VertexCache::drop_unused(std::size_t m, std::uint32_t keep, Dropping& memory) {
   Storage& s = blocks_[m];
   const Block b = block(m);
   std::uint32_t unused = 0;
@@ -230,7 +243,8 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   // Keep order; the oldest unused go.
   std::uint32_t dropped = 0;
   std::uint32_t to = 1;
-  std::vector<std::uint32_t> kept{0};
+  std::vector<std::uint32_t>& kept = memory.kept;
+  kept.assign(1, 0);
   for (std::uint32_t k = 1; k < s.count; ++k) {
     if (b.weight[k] == 0 && dropped < surplus) {
       ++dropped;
@@ -250,9 +264,10 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   }
   s.count = to;
   // Lists as list_deviations() would make them: deviations in the order of their first use.
-  std::vector<std::uint32_t> number(s.deviations.size(), absent);
-  std::vector<Deviation> used;
-  used.reserve(s.deviations.size());
+  std::vector<std::uint32_t>& number = memory.number;
+  number.assign(s.deviations.size(), absent);
+  std::vector<Deviation>& used = memory.used;
+  used.clear();
   std::uint32_t end = 0;
   bool fractional = false;
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -276,9 +291,10 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
 }
 
 void VertexCache::make_room(std::uint32_t visits, std::uint32_t keep_unused) {
+  Dropping memory;
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
-    if (s.count + visits > s.capacity) drop_unused(m, keep_unused);
+    if (s.count + visits > s.capacity) drop_unused(m, keep_unused, memory);
     // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
     const std::size_t cliques = (*data_)[m].cliques();
     const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
