@@ -100,6 +100,10 @@ void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const
       kernels().add_dense_block(w + t.offset, t.stride, t.rows, inputs_.data(), inputs_.size(), x.count, row,
                                 stride);
       i = end;
+    } else if (x.kind == InputKind::dense && t.stride == 1) {  // one weight row: labels against a reference
+      const double score = kernels().dot(x.value, w + t.offset, x.count);
+      for (std::size_t y = 0; y < t.states[0]; ++y) row[y] = t.row_of[y] < 0 ? 0.0 : score;
+      ++i;
     } else {
       if (x.kind != InputKind::per_state && rows_are_states(t)) {
         row_scores(t, x, w, row);

@@ -91,10 +91,12 @@ class VertexBlocks final : public DualBlocks {
     const Topology& top = problem_.data[m].topology();
     const VertexCache::Block b = cache_.block(m);
     std::vector<std::size_t> cursor(b.fractional != nullptr ? b.count : 0);
+    std::vector<std::uint32_t> weighted;
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      if (b.weight[k] != 0) weighted.push_back(k);
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
       const auto first = static_cast<std::ptrdiff_t>(out.size());
-      for (std::uint32_t k = 0; k < b.count; ++k) {
-        if (b.weight[k] == 0) continue;
+      for (const std::uint32_t k : weighted) {
         visit_clique(top, b, k, a, cursor.data(), [&](std::uint32_t joint, double mass) {
           const auto known =
               std::find_if(out.begin() + first, out.end(), [&](const Mass& e) { return e.joint == joint; });
