@@ -105,7 +105,7 @@ void expect_same_vertex(Scored& scored, const Oracle& oracle) {
 TEST(RoofDual, VertexIsThePointOfMaximise) {
   std::size_t fractional = 0;
   for (const Couplings couplings : all_couplings) {
-    for (std::uint64_t repeat = 0; repeat < 100; ++repeat) {
+    for (std::uint64_t repeat = 0; repeat < 200; ++repeat) {
       Random random(340 + static_cast<std::uint64_t>(couplings), repeat);
       Scored scored = random_binary(random, repeat % 10 == 0 ? 40 : 12, couplings);
       if (repeat % 7 == 0)
