@@ -118,6 +118,8 @@ class FactorGraph {
   std::uint32_t input_of(std::size_t clique) const {
     return clique < variables() ? variable_input_[clique] : factor_input_[clique - variables()];
   }
+  /// The same of all factors; examples with equal ones share the memory.
+  std::span<const std::uint32_t> factor_inputs() const { return {factor_input_, factors()}; }
   /// True state of each variable, or `unlabelled`.
   std::span<const std::int32_t> labels() const { return {label_, variables()}; }
   std::int32_t label(std::size_t variable) const { return label_[variable]; }

@@ -21,6 +21,18 @@ Answer Oracle::maximise(const FactorGraph& graph, const Potentials& potentials, 
   return answer;
 }
 
+Answer Oracle::vertex(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                      std::span<std::uint32_t> labels, std::vector<Mass>& fractional) const {
+  if (exact()) {
+    fractional.clear();
+    const double score = argmax(graph, potentials, scratch, labels);
+    return {score, score};
+  }
+  const Answer answer = maximise(graph, potentials, scratch, scratch.masses);
+  split_masses(graph.topology(), scratch.masses, labels, fractional);
+  return answer;
+}
+
 double Oracle::bound(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch) const {
   scratch.labels.resize(graph.variables());
   return solve(graph, potentials, scratch, scratch.labels).bound;

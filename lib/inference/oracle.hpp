@@ -14,6 +14,7 @@
 
 #include "base/buffer.hpp"
 #include "inference/potentials.hpp"
+#include "inference/roof_matrix.hpp"
 #include "margrave/dataset.hpp"
 #include "model/mass.hpp"
 
@@ -36,6 +37,8 @@ struct Scratch {
     bool reversed = false, narrow = false;
     double shift = 0;
   } exponentials;
+  RoofCouplings couplings;   // shared tables as roof duality needs them, kept likewise
+  std::vector<Mass> masses;  // of vertex()
 };
 
 struct ScoredLabelling {
@@ -74,6 +77,9 @@ class Oracle {
   // replaced: the non-zero ones, grouped by clique in increasing order. The default is solve()'s labelling.
   virtual Answer maximise(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                           std::vector<Mass>& masses) const;
+  // The same point as split_masses() leaves it: a labelling, and the masses where it is none.
+  virtual Answer vertex(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                        std::span<std::uint32_t> labels, std::vector<Mass>& fractional) const;
   // The bound alone.
   virtual double bound(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch) const;
   // The bound with what proves it: messages δ (inference/messages.hpp; Topology::message_offset) whose bound

@@ -100,6 +100,10 @@ void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const
       kernels().add_dense_block(w + t.offset, t.stride, t.rows, inputs_.data(), inputs_.size(), x.count, row,
                                 stride);
       i = end;
+    } else if (x.kind == InputKind::dense && t.stride == 1) {  // one weight row: labels against a reference
+      const double score = kernels().dot(x.value, w + t.offset, x.count);
+      for (std::size_t y = 0; y < t.states[0]; ++y) row[y] = t.row_of[y] < 0 ? 0.0 : score;
+      ++i;
     } else {
       if (x.kind != InputKind::per_state && rows_are_states(t)) {
         row_scores(t, x, w, row);
@@ -115,29 +119,69 @@ void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const
 
 void Potentials::fill(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version,
                       const SparseRows* sparse) {
-  const Topology& top = graph.topology();
-  const std::size_t n = top.variables();
-  layout(data, graph, true);
+  const auto inputs = graph.factor_inputs();
+  Layout wanted{true, laid_out_.one_input, static_cast<std::uint32_t>(graph.topology_index()),
+                data.fingerprint(), 0};
+  if (!inputs.empty())
+    wanted.factor_inputs = static_cast<std::uint64_t>(inputs.data() - data.columns().factor_input.data());
+  const bool same = wanted == laid_out_;
+  if (!same) {
+    layout(data, graph, true);
+    list_sources(data, graph);
+    wanted.one_input = std::equal(inputs.begin() + (inputs.empty() ? 0 : 1), inputs.end(), inputs.begin());
+    laid_out_ = wanted;
+  }
   fill_nodes(data, graph, w, sparse);
+  if (inputs.empty()) return;
+  const TableKey key{version, data.fingerprint(), graph.topology().factor_template[0], inputs[0]};
+  if (!same || version == 0 || kept_ != key) fill_tables(data, graph, w, version);
+}
+
+// Where the numbers of tables come from: pairs of labels have a weight for each table, and writing that
+// weight is all there is to do.
+void Potentials::list_sources(const Dataset& data, const FactorGraph& graph) {
+  const Topology& top = graph.topology();
+  single_weights_.clear();
+  scored_.clear();
   std::size_t done = 0;  // tables lie in the order of the factors that fill them
-  for (std::size_t c = 0; c < top.factors(); ++c) {
+  for (std::uint32_t c = 0; c < top.factors(); ++c) {
     if (table_begin_[c] < done) continue;
     const Template& t = data.templates()[top.factor_template[c]];
-    const std::uint32_t input = graph.input_of(n + c);
     done = table_begin_[c] + table_size(t);
-    if (c == 0) {
-      const TableKey key{version, data.fingerprint(), top.factor_template[0], input};
-      if (version != 0 && kept_ == key) continue;
-      kept_ = version != 0 ? key : TableKey{};
+    const InputView x = data.input(graph.factor_inputs()[c]);
+    if (t.kind == WeightRows::full || !is_one(x)) {
+      scored_.push_back(c);
+      continue;
     }
+    std::fill(tables_.data() + table_begin_[c], tables_.data() + done, 0.0);
+    const std::uint64_t first = t.offset + (x.kind == InputKind::unit ? x.index[0] * t.stride : 0);
+    const std::size_t last = t.states.back();
+    for (std::size_t y = 0; y < t.joint_states(); ++y)
+      if (t.row_of[y] >= 0)
+        single_weights_.push_back({table_begin_[c] + y / last * padded(last) + y % last,
+                                   first + static_cast<std::uint64_t>(t.row_of[y])});
+  }
+}
+
+void Potentials::fill_tables(const Dataset& data, const FactorGraph& graph, const double* w,
+                             std::uint64_t version) {
+  const Topology& top = graph.topology();
+  const TableKey key{version, data.fingerprint(), top.factor_template[0], graph.factor_inputs()[0]};
+  const bool keeps_first = version != 0 && kept_ == key;
+  kept_ = version != 0 ? key : TableKey{};
+  for (const SingleWeight& single : single_weights_) tables_[single.cell] = w[single.weight];
+  for (const std::uint32_t c : scored_) {
+    if (c == 0 && keeps_first) continue;
+    const Template& t = data.templates()[top.factor_template[c]];
     double* table = tables_.data() + table_begin_[c];
-    clique_scores(data, t, input, w, padded(t.states.back()), rows_.data(), table);
+    clique_scores(data, t, graph.factor_inputs()[c], w, padded(t.states.back()), rows_.data(), table);
     pad_tables(t, table);
   }
 }
 
 void Potentials::reset(const Dataset& data, const FactorGraph& graph) {
   kept_ = {};
+  laid_out_ = {};
   layout(data, graph, false);
   const Topology& top = graph.topology();
   std::fill_n(nodes_.data(), node_cells_, 0.0);

@@ -44,6 +44,7 @@ class Potentials {
   // Whoever writes a table ends its reuse by later fills.
   double* table(std::size_t factor) {
     kept_ = {};
+    laid_out_ = {};
     return tables_.data() + table_begin_[factor];
   }
   // A variable's node or a factor's table.
@@ -54,6 +55,12 @@ class Potentials {
   bool same_table(std::size_t a, std::size_t b) const { return table_begin_[a] == table_begin_[b]; }
   // The name of the factor's table where its contents last beyond this example; version 0 elsewhere.
   TableKey key(std::size_t factor) const { return table_begin_[factor] == 0 ? kept_ : TableKey{}; }
+
+  // The name of all tables of the example's shape together, where all factors have one input vector.
+  TableKey tables_key() const {
+    if (kept_.version == 0 || !laid_out_.one_input) return {};
+    return {kept_.version, kept_.data, laid_out_.topology, kept_.input};
+  }
 
   // Score of one labelling, loss included if it was added.
   template <class Labels>
@@ -71,14 +78,33 @@ class Potentials {
   }
 
  private:
+  // What tables lie where they do, all zeros in those that are single weights. Names no memory: datasets come
+  // and go.
+  struct Layout {
+    bool is_set = false, one_input = false;
+    std::uint32_t topology = 0;
+    std::uint64_t data = 0, factor_inputs = 0;
+    bool operator==(const Layout&) const = default;
+  };
+  // A cell of a table that is a weight, at an input vector that is 1.
+  struct SingleWeight {
+    std::size_t cell;
+    std::uint64_t weight;
+  };
+
   void layout(const Dataset& data, const FactorGraph& graph, bool share);
+  void list_sources(const Dataset& data, const FactorGraph& graph);
+  void fill_tables(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version);
   void fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w, const SparseRows* sparse);
   Buffer<double> nodes_, tables_, rows_;
   std::vector<std::size_t> node_begin_, table_begin_;
   std::vector<const float*> inputs_;
   std::size_t node_cells_ = 0, table_cells_ = 0;
-  // Key of the table at the start of tables_, kept across fills.
+  // Key of the table at the start of tables_, kept across fills; where not 0, all tables are of its version.
   TableKey kept_;
+  Layout laid_out_;
+  std::vector<SingleWeight> single_weights_;
+  std::vector<std::uint32_t> scored_;  // the first factor of every other table
 };
 
 template <class Labels>

@@ -23,9 +23,11 @@
 // others are 1/2 in the LP.
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "inference/messages.hpp"
 #include "inference/relaxed.hpp"
+#include "inference/roof_matrix.hpp"
 #include "inference/roof_network.hpp"
 #include "inference/tree_plan.hpp"
 #include "margrave/error.hpp"
@@ -85,43 +87,28 @@ class RoofDualOracle final : public RelaxedOracle {
     Answer answer;
     if (!relax(graph, potentials, scratch, nullptr, states, answer))
       return Oracle::maximise(graph, potentials, scratch, masses);
-    masses.clear();
-    double score = 0;
-    const auto add = [&](std::size_t clique, std::uint32_t joint, double mass, double value) {
-      masses.push_back({static_cast<std::uint32_t>(clique), joint, mass});
-      score += mass * value;
-    };
-    const std::size_t n = top.variables();
-    for (std::size_t i = 0; i < n; ++i) {
-      const double* row = potentials.node(i);
-      if (states[i] != half) {
-        add(i, states[i], 1, row[states[i]]);
-      } else {
-        add(i, 0, 0.5, row[0]);
-        add(i, 1, 0.5, row[1]);
-      }
+    list_masses(top, potentials, states, true, masses);
+    answer.score = 0;
+    for (const Mass& e : masses) answer.score += e.mass * potentials.score(top, e.clique, e.joint);
+    return answer;
+  }
+
+  Answer vertex(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
+                std::span<std::uint32_t> labels, std::vector<Mass>& fractional) const override {
+    const Topology& top = graph.topology();
+    if (!plans_[graph.topology_index()].small)
+      return Oracle::vertex(graph, potentials, scratch, labels, fractional);
+    RoofMatrix network = small_network(top, potentials, scratch);
+    if (!network.solve()) return Oracle::vertex(graph, potentials, scratch, labels, fractional);
+    Answer answer;
+    answer.bound = network.bound();
+    answer.persistent = static_cast<std::uint32_t>(network.label(labels.data()));
+    answer.score = network.score(labels.data());
+    fractional.clear();
+    if (answer.persistent < top.variables()) {
+      list_masses(top, potentials, labels.data(), false, fractional);
+      std::replace(labels.begin(), labels.end(), half, 0U);
     }
-    for (std::size_t c = 0; c < top.factors(); ++c) {
-      const double* lower = potentials.table(c);
-      const double* upper = lower + padded(2);
-      const std::uint32_t a = states[top.scope[2 * c]];
-      const std::uint32_t b = states[top.scope[2 * c + 1]];
-      if (a != half && b != half) {
-        add(n + c, 2 * a + b, 1, a == 0 ? lower[b] : upper[b]);
-      } else if (a != half) {
-        for (std::uint32_t y = 0; y < 2; ++y) add(n + c, 2 * a + y, 0.5, a == 0 ? lower[y] : upper[y]);
-      } else if (b != half) {
-        add(n + c, b, 0.5, lower[b]);
-        add(n + c, 2 + b, 0.5, upper[b]);
-      } else if (lower[0] + upper[1] >= lower[1] + upper[0]) {  // two halves: equal or opposite
-        add(n + c, 0, 0.5, lower[0]);
-        add(n + c, 3, 0.5, upper[1]);
-      } else {
-        add(n + c, 1, 0.5, lower[1]);
-        add(n + c, 2, 0.5, upper[0]);
-      }
-    }
-    answer.score = score;
     return answer;
   }
 
@@ -130,8 +117,9 @@ class RoofDualOracle final : public RelaxedOracle {
   }
   double messages(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                   double* delta) const override {
-    RoofNetwork network(graph.topology(), plans_[graph.topology_index()], potentials, scratch);
-    return explain(network, network.solve(), graph.topology(), potentials, scratch, delta);
+    return with_network(graph, potentials, scratch, [&](auto&& network) {
+      return explain(network, network.solve(), graph.topology(), potentials, scratch, delta);
+    });
   }
 
  private:
@@ -140,19 +128,69 @@ class RoofDualOracle final : public RelaxedOracle {
   bool relax(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch, double* delta,
              std::uint32_t* states, Answer& answer) const {
     const Topology& top = graph.topology();
-    RoofNetwork network(top, plans_[graph.topology_index()], potentials, scratch);
-    const bool finite = network.solve();
-    answer.bound = explain(network, finite, top, potentials, scratch, delta);
-    if (finite) {
-      answer.persistent = static_cast<std::uint32_t>(network.label(states));
-    } else {
-      std::fill_n(states, top.variables(), half);
+    return with_network(graph, potentials, scratch, [&](auto&& network) {
+      const bool finite = network.solve();
+      answer.bound = explain(network, finite, top, potentials, scratch, delta);
+      if (finite) {
+        answer.persistent = static_cast<std::uint32_t>(network.label(states));
+      } else {
+        std::fill_n(states, top.variables(), half);
+      }
+      return finite;
+    });
+  }
+
+  static RoofMatrix small_network(const Topology& top, const Potentials& potentials, Scratch& scratch) {
+    scratch.couplings.read(top, potentials);
+    return {top, potentials, scratch.couplings, scratch.reals[0].reserve(MirrorFlow::cells)};
+  }
+  // use(a RoofMatrix or a RoofNetwork)
+  template <class Use>
+  std::invoke_result_t<Use, RoofNetwork> with_network(const FactorGraph& graph, const Potentials& potentials,
+                                                      Scratch& scratch, Use&& use) const {
+    const Topology& top = graph.topology();
+    const RoofPlan& plan = plans_[graph.topology_index()];
+    return plan.small ? use(small_network(top, potentials, scratch))
+                      : use(RoofNetwork(top, plan, potentials, scratch));
+  }
+
+  // The masses of the vertex: all of them, or those of cliques that have a half.
+  static void list_masses(const Topology& top, const Potentials& potentials, const std::uint32_t* states,
+                          bool all, std::vector<Mass>& masses) {
+    masses.clear();
+    const auto add = [&](std::size_t clique, std::uint32_t joint, double mass) {
+      masses.push_back({static_cast<std::uint32_t>(clique), joint, mass});
+    };
+    const std::size_t n = top.variables();
+    for (std::size_t i = 0; i < n; ++i) {
+      if (states[i] == half) {
+        for (std::uint32_t y = 0; y < 2; ++y) add(i, y, 0.5);
+      } else if (all) {
+        add(i, states[i], 1);
+      }
     }
-    return finite;
+    for (std::size_t c = 0; c < top.factors(); ++c) {
+      const std::uint32_t a = states[top.scope[2 * c]];
+      const std::uint32_t b = states[top.scope[2 * c + 1]];
+      if (a != half && b != half) {
+        if (all) add(n + c, 2 * a + b, 1);
+      } else if (a != half) {
+        for (std::uint32_t y = 0; y < 2; ++y) add(n + c, 2 * a + y, 0.5);
+      } else if (b != half) {
+        for (std::uint32_t y = 0; y < 2; ++y) add(n + c, 2 * y + b, 0.5);
+      } else {  // two halves: equal or opposite
+        const double* lower = potentials.table(c);
+        const double* upper = lower + padded(2);
+        const bool equal = lower[0] + upper[1] >= lower[1] + upper[0];
+        add(n + c, equal ? 0 : 1, 0.5);
+        add(n + c, equal ? 3 : 2, 0.5);
+      }
+    }
   }
 
   // The bound, and the messages that prove it where wanted.
-  static double explain(const RoofNetwork& network, bool finite, const Topology& top,
+  template <class Network>
+  static double explain(const Network& network, bool finite, const Topology& top,
                         const Potentials& potentials, Scratch& scratch, double* delta) {
     if (finite) {
       if (delta != nullptr) network.write_messages(delta);

@@ -1,7 +1,6 @@
 #include "inference/roof_network.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -30,7 +29,7 @@ RoofPlan plan_roof(const Topology& top) {
   RoofPlan plan;
   plan.messages = plan_messages(top);
   if (!plan.messages.binary_pairwise) return plan;
-  plan.dense = 2 * top.variables() <= most_dense_nodes && !has_parallel_factors(top);
+  plan.small = top.variables() <= RoofCouplings::most_variables && !has_parallel_factors(top);
   plan.first.push_back(0);
   for (std::size_t i = 0; i < top.variables(); ++i) {
     const std::uint32_t begin = top.incident_begin[i];
@@ -65,11 +64,7 @@ RoofNetwork::RoofNetwork(const Topology& top, const RoofPlan& plan, const Potent
 bool RoofNetwork::solve() {
   if (!gather()) return false;
   fill_dominated();
-  if (plan_.dense) {
-    push_dense();
-  } else {
-    push_general();
-  }
+  push();
   return true;
 }
 
@@ -139,65 +134,15 @@ void RoofNetwork::fill_dominated() {
   }
 }
 
-double RoofNetwork::keep_mean(std::size_t c, double left_of_first, double left_of_mirror) {
+void RoofNetwork::keep_mean(std::size_t c, double left_of_first, double left_of_mirror) {
   const double capacity = std::abs(coupling_[c]) / 2;
   const double f = std::clamp((left_of_mirror - left_of_first) / 2, -capacity, capacity);
   carried_[c] = f;
   left_[top_.scope[2 * c]] -= f;
   left_[top_.scope[2 * c + 1]] -= repulsive(c) ? f : -f;
-  return f;
 }
 
-void RoofNetwork::push_dense() {
-  const std::size_t nodes = 2 * n_;
-  double* residual = scratch_.reals[0].reserve(nodes * nodes + 1);
-  double* excess = scratch_.reals[1].reserve(nodes + 1);
-  std::uint64_t out[most_dense_nodes] = {};
-  std::uint64_t into[most_dense_nodes] = {};
-  for (std::size_t i = 0; i < n_; ++i) {
-    excess[2 * i] = slack_[i] < 0 ? 0 : left_[i];
-    excess[2 * i + 1] = -excess[2 * i];
-  }
-  const double tolerance = flow_tolerance * scale_;
-  const auto ends = [&](std::size_t c) {
-    const std::size_t u = 2 * std::size_t{top_.scope[2 * c]};
-    const std::size_t v = 2 * std::size_t{top_.scope[2 * c + 1]} + (repulsive(c) ? 1 : 0);
-    return std::pair{u, v};
-  };
-  for (std::size_t c = 0; c < top_.factors(); ++c) {
-    if (is_fixed(c)) continue;
-    const double capacity = std::abs(coupling_[c]) / 2;
-    const auto [u, v] = ends(c);
-    const std::size_t u1 = u ^ 1U;
-    const std::size_t v1 = v ^ 1U;
-    residual[u * nodes + v] = residual[v * nodes + u] = capacity;
-    residual[u1 * nodes + v1] = residual[v1 * nodes + u1] = capacity;
-    if (!(capacity > tolerance)) continue;
-    const std::uint64_t one = 1;
-    into[u] = out[u] |= one << v;
-    into[v] = out[v] |= one << u;
-    into[u1] = out[u1] |= one << v1;
-    into[v1] = out[v1] |= one << u1;
-  }
-  push_maximum_flow(DenseFlow{nodes, residual, excess, out, into}, tolerance);
-  std::fill_n(next_, nodes, 0);
-  for (std::size_t c = 0; c < top_.factors(); ++c) {
-    const auto [u, v] = ends(c);
-    const std::size_t u1 = u ^ 1U;
-    const std::size_t v1 = v ^ 1U;
-    const double f =
-        is_fixed(c) ? carried_[c] : keep_mean(c, residual[u * nodes + v], residual[u1 * nodes + v1]);
-    const double capacity = std::abs(coupling_[c]) / 2;
-    const std::uint64_t forth = capacity - f > full_tolerance * scale_ ? 1 : 0;
-    const std::uint64_t back = capacity + f > full_tolerance * scale_ ? 1 : 0;
-    next_[u] |= forth << v;
-    next_[v1] |= forth << u1;
-    next_[v] |= back << u;
-    next_[u1] |= back << v1;
-  }
-}
-
-void RoofNetwork::push_general() {
+void RoofNetwork::push() {
   double* residual = scratch_.reals[0].reserve(4 * top_.factors() + 1);
   double* excess = scratch_.reals[1].reserve(2 * n_ + 1);
   std::uint32_t* head = scratch_.integers[0].reserve(4 * top_.factors() + 1);
@@ -253,11 +198,6 @@ void RoofNetwork::write_messages(double* delta) const {
 
 template <class Visit>
 void RoofNetwork::for_each_next(std::uint32_t node, Visit&& visit) const {
-  if (plan_.dense) {
-    for (std::uint64_t rest = next_[node]; rest != 0; rest &= rest - 1)
-      visit(static_cast<std::uint32_t>(std::countr_zero(rest)));
-    return;
-  }
   const std::uint32_t side = node % 2;
   for (std::uint32_t k = top_.incident_begin[node / 2]; k < top_.incident_begin[node / 2 + 1]; ++k) {
     const std::uint32_t c = top_.incident[k];

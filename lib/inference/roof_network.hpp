@@ -1,10 +1,10 @@
-// The flow network of roof duality (roof_dual.cpp): built from scores, filled, and read.
+// The flow network of roof duality (roof_dual.cpp): built from scores, filled, and read. For graphs of any
+// size; roof_matrix.hpp is for small ones.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "inference/dense_flow.hpp"
 #include "inference/messages.hpp"
 #include "inference/oracle.hpp"
 #include "inference/potentials.hpp"
@@ -14,8 +14,7 @@ namespace margrave {
 // The shape of the flow network.
 struct RoofPlan {
   MessagePlan messages;
-  // At most 64 nodes, and no two factors over the same variables: a DenseFlow.
-  bool dense = false;
+  bool small = false;                // a RoofMatrix will do
   std::vector<std::uint32_t> first;  // 2n + 1: arcs of each node, as many as the variable has factors
   // By entry of `incident`: the arc of node 2i (that of 2i + 1 is `degree` further on), and the other
   // variable.
@@ -49,11 +48,10 @@ class RoofNetwork {
   bool is_fixed(std::size_t c) const {
     return slack_[top_.scope[2 * c]] < 0 || slack_[top_.scope[2 * c + 1]] < 0;
   }
-  void push_dense();
-  void push_general();
+  void push();
   // f of factor c, from what is left of the two arcs that leave its first variable, and what that leaves of
-  // h. Returns f.
-  double keep_mean(std::size_t c, double left_of_first, double left_of_mirror);
+  // h.
+  void keep_mean(std::size_t c, double left_of_first, double left_of_mirror);
   // visit(node) for the nodes that arcs lead to which the mean flow does not fill.
   template <class Visit>
   void for_each_next(std::uint32_t node, Visit&& visit) const;
@@ -70,9 +68,8 @@ class RoofNetwork {
   double* left_;                 // h, then what is left of it
   double* slack_;                // capacities of a variable's arcs; below 0 where it is taken out
   std::uint32_t* work_;
-  std::uint64_t next_[most_dense_nodes];  // of a dense network: where arcs lead that are not full
-  double scale_ = 0;                      // largest capacity
-  double constant_ = 0;                   // the score of all zeros
+  double scale_ = 0;     // largest capacity
+  double constant_ = 0;  // the score of all zeros
 };
 
 }  // namespace margrave

@@ -8,6 +8,11 @@
 
 namespace margrave {
 
+// Whether the vector is [1], or [0 … 0 1 0 … 0]: a score is then a weight.
+inline bool is_one(const InputView& x) {
+  return x.count == 1 && (x.kind == InputKind::unit || (x.kind == InputKind::dense && x.value[0] == 1));
+}
+
 // rows[r] = <w[r], x> for all weight rows of the template; `rows` has padded(t.rows) places, what is beyond
 // t.rows is unspecified. Not for per_state inputs.
 void row_scores(const Template& t, const InputView& x, const double* w, double* rows);

@@ -257,16 +257,21 @@ GapEvaluator::Rebuilt GapEvaluator::add_block(std::size_t m, const std::vector<M
     if (a < top.variables()) continue;
     // Aμ: the factor's marginals against its variables'.
     const auto scope = top.scope_of(a - top.variables());
-    std::size_t below = 1;
-    for (std::size_t j = scope.size(); j-- > 0;) {
-      const std::uint32_t k = top.states[scope[j]];
-      factor_mass.assign(k, 0.0);
-      for (std::size_t e = first; e < at; ++e) factor_mass[masses[e].joint / below % k] += masses[e].mass;
-      for (std::uint32_t y = 0; y < k; ++y)
-        infeasibility = std::max(
-            infeasibility, std::abs(factor_mass[y] - worker.node_mass[top.clique_offset[scope[j]] + y]));
-      below *= k;
+    factor_mass.clear();
+    for (const std::uint32_t i : scope)
+      for (std::uint32_t y = 0; y < top.states[i]; ++y)
+        factor_mass.push_back(worker.node_mass[top.clique_offset[i] + y]);
+    for (std::size_t e = first; e < at; ++e) {
+      std::uint32_t rest = masses[e].joint;
+      std::size_t end = factor_mass.size();
+      for (std::size_t j = scope.size(); j-- > 0;) {
+        const std::uint32_t k = top.states[scope[j]];
+        end -= k;
+        factor_mass[end + rest % k] -= masses[e].mass;
+        rest /= k;
+      }
     }
+    for (const double difference : factor_mass) infeasibility = std::max(infeasibility, std::abs(difference));
   }
   // Masses that belong to no clique or joint state, or are out of order, were never reached.
   if (at != masses.size()) infeasibility = std::numeric_limits<double>::infinity();

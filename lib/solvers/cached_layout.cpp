@@ -11,6 +11,7 @@ namespace margrave {
 namespace {
 
 constexpr std::uint32_t none = ~std::uint32_t{0};
+constexpr std::size_t look_back = 8;         // lists
 constexpr std::uint64_t short_visit = 4096;  // numbers: less is not worth another thread
 
 }  // namespace
@@ -126,6 +127,15 @@ void CachedProgram::add_example(const VertexCache& cache, std::size_t m, Shelf& 
 void CachedProgram::add_terms(Shelf& s, std::size_t first_list, const Deviation& d) const {
   const auto cell = [](std::int32_t row) { return row < 0 ? no_row : static_cast<std::uint32_t>(row); };
   const InputView x = problem_.data.input(d.input);
+  const Template& t = problem_.data.templates()[d.template_index];
+  if (is_one(x) && t.offset + t.stride * t.inputs < no_row) {
+    const std::uint64_t first = t.offset + (x.kind == InputKind::unit ? x.index[0] * t.stride : 0);
+    const auto place = [&](std::int32_t row) {
+      return row < 0 ? no_row : static_cast<std::uint32_t>(first) + static_cast<std::uint32_t>(row);
+    };
+    s.term.push_back({place(d.row), place(d.truth_row), no_list});
+    return;
+  }
   const auto list = [&](std::uint32_t input) { return add_list(s, first_list, input, d.template_index); };
   if (x.kind != InputKind::per_state) {
     s.term.push_back({cell(d.row), cell(d.truth_row), list(d.input)});
@@ -138,8 +148,10 @@ void CachedProgram::add_terms(Shelf& s, std::size_t first_list, const Deviation&
 std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uint32_t input,
                                       std::uint32_t template_index) const {
   const std::uint64_t key = std::uint64_t{template_index} << 32U | input;
-  // The example's deviations in one clique follow each other, or nearly so.
-  for (std::size_t i = s.list.size(); i-- > first_list;)
+  // The example's deviations in one clique follow each other, or nearly so, and so do cliques that share an
+  // input: looking further back would cost more than a list twice.
+  const std::size_t last = s.list.size() > first_list + look_back ? s.list.size() - look_back : first_list;
+  for (std::size_t i = s.list.size(); i-- > last;)
     if (s.list_key[i - first_list] == key) return static_cast<std::uint32_t>(i);
   s.list_key.resize(s.list.size() - first_list);
   s.list_key.push_back(key);

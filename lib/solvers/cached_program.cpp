@@ -50,13 +50,11 @@ double CachedProgram::sum_inputs(const Shelf& shelf, const List& list, At&& at) 
 }
 
 double CachedProgram::term_score(const Shelf& shelf, const Term& term, const double* w) {
+  if (term.list == no_list)
+    return (term.plus == no_row ? 0.0 : w[term.plus]) - (term.minus == no_row ? 0.0 : w[term.minus]);
   const List& list = shelf.list[term.list];
   const double* plus = term.plus == no_row ? nullptr : w + list.offset + term.plus;
   const double* minus = term.minus == no_row ? nullptr : w + list.offset + term.minus;
-  if (list.kind == InputKind::unit && list.count == 1) {
-    const std::uint64_t cell = std::uint64_t{shelf.word[list.index]} * list.stride;
-    return (plus == nullptr ? 0.0 : plus[cell]) - (minus == nullptr ? 0.0 : minus[cell]);
-  }
   const auto row_score = [&](const double* row) {
     if (list.is_vector()) return kernels().dot(list.value, row, list.count);
     return sum_inputs(shelf, list, [&](std::uint64_t cell) { return row[cell]; });
@@ -67,6 +65,11 @@ double CachedProgram::term_score(const Shelf& shelf, const Term& term, const dou
 }
 
 void CachedProgram::add_term(const Shelf& shelf, const Term& term, double coefficient, double* w) {
+  if (term.list == no_list) {
+    if (term.plus != no_row) w[term.plus] += coefficient;
+    if (term.minus != no_row) w[term.minus] -= coefficient;
+    return;
+  }
   const List& list = shelf.list[term.list];
   const std::uint32_t* index = shelf.word.data() + list.index;
   double* plus = term.plus == no_row ? nullptr : w + list.offset + term.plus;

@@ -81,6 +81,7 @@ class CachedProgram {
 
  private:
   static constexpr std::uint32_t no_row = ~std::uint32_t{0};
+  static constexpr std::uint32_t no_list = ~std::uint32_t{0};
   // An input vector and the template whose weights it meets: `count` numbers of inputs from `index` on in the
   // shelf's words, their values behind them; or values that lie in the data, one for each input.
   struct List {
@@ -93,6 +94,7 @@ class CachedProgram {
     // Dense, and the weights of a row lie in a row.
     bool is_vector() const { return kind == InputKind::dense && stride == 1; }
   };
+  // Where the input vector is [1], as those of most factors, there is no list and rows are places in w.
   struct Term {
     std::uint32_t plus, minus;  // weight rows, or no_row
     std::uint32_t list;

@@ -22,6 +22,7 @@ namespace {
 constexpr double negligible = 1e-14;      // gaps and gradient differences below are rounding
 constexpr std::uint32_t keep_unused = 2;  // labellings without weight that outlive an epoch
 constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap is this part of what it was
+constexpr double same_score = 1e-9;       // two sums of one score differ by less
 constexpr double same_product = 1e-9;  // two sums of one inner product differ by less, as part of the lengths
 
 class VertexBlocks final : public DualBlocks {
@@ -38,6 +39,7 @@ class VertexBlocks final : public DualBlocks {
     const std::size_t m = step.example;
     const FactorGraph g = problem_.data[m];
     Potentials& potentials = worker.potentials;
+    cache_.prefetch(m);
     potentials.fill(problem_.data, g, w, version);
     VertexCache::Block b = cache_.block(m);
     double* gradient = gradients(g.topology(), b, worker);
@@ -56,7 +58,11 @@ class VertexBlocks final : public DualBlocks {
         step.block_gap = std::max(0.0, gap + answer.bound - answer.score);
       }
       if (gap <= std::max(negligible, block_accuracy * first_gap)) break;
-      std::uint32_t vertex = cache_.find(m, worker.labels, worker.fractional);
+      // What scores higher than all that is cached is not among it.
+      const double best = *std::max_element(gradient, gradient + b.count);
+      std::uint32_t vertex = hinge > best + same_score * (1 + std::abs(best))
+                                 ? VertexCache::absent
+                                 : cache_.find(m, worker.labels, worker.fractional);
       if (vertex == VertexCache::absent) {
         vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
         if (vertex == VertexCache::absent) break;
@@ -85,10 +91,12 @@ class VertexBlocks final : public DualBlocks {
     const Topology& top = problem_.data[m].topology();
     const VertexCache::Block b = cache_.block(m);
     std::vector<std::size_t> cursor(b.fractional != nullptr ? b.count : 0);
+    std::vector<std::uint32_t> weighted;
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      if (b.weight[k] != 0) weighted.push_back(k);
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
       const auto first = static_cast<std::ptrdiff_t>(out.size());
-      for (std::uint32_t k = 0; k < b.count; ++k) {
-        if (b.weight[k] == 0) continue;
+      for (const std::uint32_t k : weighted) {
         visit_clique(top, b, k, a, cursor.data(), [&](std::uint32_t joint, double mass) {
           const auto known =
               std::find_if(out.begin() + first, out.end(), [&](const Mass& e) { return e.joint == joint; });
@@ -177,13 +185,7 @@ class VertexBlocks final : public DualBlocks {
 
   // The oracle's vertex goes to the worker's labels and fractional masses.
   Answer ask(const FactorGraph& g, BlockWorker& worker) const {
-    if (!problem_.oracle->exact()) {
-      const Answer answer = problem_.oracle->maximise(g, worker.potentials, worker.scratch, worker.masses);
-      split_masses(g.topology(), worker.masses, std::span(worker.labels), worker.fractional);
-      return answer;
-    }
-    const double score = problem_.oracle->argmax(g, worker.potentials, worker.scratch, worker.labels);
-    return {score, score};
+    return problem_.oracle->vertex(g, worker.potentials, worker.scratch, worker.labels, worker.fractional);
   }
 
   // visit(joint, mass) for what vertex k has in clique a. `cursor`: one number per vertex, zero before the

@@ -120,8 +120,9 @@ void FeatureGram::deviation_products(std::size_t m, std::span<const Deviation> d
   for (std::size_t j = 0; j < deviations.size(); ++j) {
     const Deviation& d = deviations[j];
     const std::uint32_t number = shape.group_of[d.clique];
-    const Group& group = shape.groups[number];
     out[j] = 0;
+    if (scratch.first_part[number] == none) continue;
+    const Group& group = shape.groups[number];
     if (group.scattered) continue;
     const double* gram = gram_.data() + gram_begin_[m] + group.gram_offset +
                          std::size_t{shape.place_of[d.clique]} * group.cliques.size();

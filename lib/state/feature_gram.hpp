@@ -23,9 +23,11 @@
 
 namespace margrave {
 
-// A worker's memory to find a block's deviations by clique: lists linked through `next`.
+// A worker's memory to find a block's deviations by clique: lists linked through `next`; and which variables
+// of a vertex have other labels than the truth.
 struct DeviationIndex {
   std::vector<std::uint32_t> first, next;
+  std::vector<std::uint8_t> differs;
 };
 
 class FeatureGram {

@@ -28,6 +28,13 @@ void check_weights(const ByteReader& in, std::span<const double> weight) {
   if (std::abs(mass - 1) > 1e-6) in.fail("has weights that do not sum to 1");
 }
 
+// Whether none of the clique's variables differs.
+bool agrees(const Topology& top, std::uint32_t clique, const std::vector<std::uint8_t>& differs) {
+  if (clique < top.variables()) return differs[clique] == 0;
+  const auto scope = top.scope_of(clique - top.variables());
+  return std::none_of(scope.begin(), scope.end(), [&](std::uint32_t i) { return differs[i] != 0; });
+}
+
 }  // namespace
 
 VertexCache::VertexCache(const Dataset& data) : data_(&data), blocks_(data.size()) {
@@ -60,6 +67,19 @@ VertexCache::Block VertexCache::block(std::size_t m) const {
           s.runs.data(),
           s.parts.data(),
           s.masses.empty() ? nullptr : s.masses.data()};
+}
+
+void VertexCache::prefetch(std::size_t m) const {
+  const Storage& s = blocks_[m];
+  const auto ask = [](const auto* memory, std::size_t size) {
+    for (std::size_t i = 0; i < size; i += std::max<std::size_t>(1, cache_line / sizeof(*memory)))
+      __builtin_prefetch(memory + i);
+  };
+  ask(s.deviations.data(), s.deviations.size());
+  ask(s.runs.data(), s.count);
+  ask(s.parts.data(), s.parts.size());
+  ask(s.masses.data(), s.masses.size());
+  ask(s.numbers.data(), std::size_t{2} * s.capacity + std::size_t{s.count} * s.capacity);
 }
 
 void VertexCache::grow(Storage& s, std::uint32_t capacity) {
@@ -97,24 +117,46 @@ void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex
   if (!vertex.fractional.empty()) s.masses.resize(s.parts.size(), 1.0);
   const bool with_masses = !vertex.fractional.empty() || !s.masses.empty();
   s.runs[k].begin = static_cast<std::uint32_t>(s.parts.size());
-  for_each_deviation(*data_, g, vertex, [&](const Deviation& d, double mass) {
-    std::uint32_t j = index.first[d.clique];
-    while (j != none && !same_features(*data_, s.deviations[j], d)) j = index.next[j];
-    if (j == none) {
-      j = static_cast<std::uint32_t>(s.deviations.size());
-      s.deviations.push_back(d);
-      link(j);
-    }
+  const auto add_part = [&](std::uint32_t j, double mass) {
     // Of one clique, joint states that share their features are one part.
     for (std::size_t p = s.parts.size();
-         p-- > s.runs[k].begin && s.deviations[s.parts[p]].clique == d.clique;)
+         p-- > s.runs[k].begin && s.deviations[s.parts[p]].clique == s.deviations[j].clique;)
       if (s.parts[p] == j) {
         s.masses[p] += mass;
         return;
       }
     s.parts.push_back(j);
     if (with_masses) s.masses.push_back(mass);
-  });
+  };
+  const Topology& top = g.topology();
+  index.differs.resize(s.variables);
+  for (std::uint32_t i = 0; i < s.variables; ++i)
+    index.differs[i] = static_cast<std::int32_t>(vertex.labels[i]) != g.label(i) ? 1 : 0;
+  std::size_t next = 0;
+  for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+    const bool whole = next == vertex.fractional.size() || vertex.fractional[next].clique != a;
+    if (whole && agrees(top, a, index.differs)) continue;
+    const auto truth = static_cast<std::uint32_t>(joint_state(top, a, g.labels()));
+    next = visit_masses(top, vertex, a, next, [&](std::uint32_t joint, double mass) {
+      if (joint == truth) return;
+      std::uint32_t j = index.first[a];
+      while (j != none && s.deviations[j].joint != joint) j = index.next[j];
+      if (j == none) {
+        const Template& t = data_->templates()[top.template_of(a)];
+        if (t.row_of[joint] < 0 && t.row_of[truth] < 0) return;
+        const Deviation d = make_deviation(*data_, g, a, joint, truth);
+        if (is_nothing(*data_, d)) return;
+        j = index.first[a];
+        while (j != none && !same_features(*data_, s.deviations[j], d)) j = index.next[j];
+        if (j == none) {
+          j = static_cast<std::uint32_t>(s.deviations.size());
+          s.deviations.push_back(d);
+          link(j);
+        }
+      }
+      add_part(j, mass);
+    });
+  }
   s.runs[k].end = static_cast<std::uint32_t>(s.parts.size());
 }
 
@@ -191,7 +233,7 @@ void VertexCache::products(std::size_t m, std::uint32_t k, const FeatureGram& gr
   }
 }
 
-void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
+void VertexCache::drop_unused(std::size_t m, std::uint32_t keep, Dropping& memory) {
   Storage& s = blocks_[m];
   const Block b = block(m);
   std::uint32_t unused = 0;
@@ -201,7 +243,8 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   // Keep order; the oldest unused go.
   std::uint32_t dropped = 0;
   std::uint32_t to = 1;
-  std::vector<std::uint32_t> kept{0};
+  std::vector<std::uint32_t>& kept = memory.kept;
+  kept.assign(1, 0);
   for (std::uint32_t k = 1; k < s.count; ++k) {
     if (b.weight[k] == 0 && dropped < surplus) {
       ++dropped;
@@ -221,9 +264,10 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
   }
   s.count = to;
   // Lists as list_deviations() would make them: deviations in the order of their first use.
-  std::vector<std::uint32_t> number(s.deviations.size(), absent);
-  std::vector<Deviation> used;
-  used.reserve(s.deviations.size());
+  std::vector<std::uint32_t>& number = memory.number;
+  number.assign(s.deviations.size(), absent);
+  std::vector<Deviation>& used = memory.used;
+  used.clear();
   std::uint32_t end = 0;
   bool fractional = false;
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -249,13 +293,15 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep) {
 void VertexCache::make_room(Arena& arena, std::uint32_t visits, std::uint32_t keep_unused) {
   constexpr std::size_t together = 64;
   arena.for_each_block(blocks_.size(), together, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t m = begin; m < end; ++m) make_room(m, visits, keep_unused);
+    Dropping memory;
+    for (std::size_t m = begin; m < end; ++m) make_room(m, visits, keep_unused, memory);
   });
 }
 
-void VertexCache::make_room(std::size_t m, std::uint32_t visits, std::uint32_t keep_unused) {
+void VertexCache::make_room(std::size_t m, std::uint32_t visits, std::uint32_t keep_unused,
+                            Dropping& memory) {
   Storage& s = blocks_[m];
-  if (s.count + visits > s.capacity) drop_unused(m, keep_unused);
+  if (s.count + visits > s.capacity) drop_unused(m, keep_unused, memory);
   // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
   const std::size_t cliques = (*data_)[m].cliques();
   const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));

@@ -55,6 +55,8 @@ class VertexCache {
 
   std::size_t size() const { return blocks_.size(); }
   Block block(std::size_t m) const;
+  // Asks for the memory that a visit of the example needs.
+  void prefetch(std::size_t m) const;
   std::uint32_t count(std::size_t m) const { return blocks_[m].count; }
   std::uint32_t capacity(std::size_t m) const { return blocks_[m].capacity; }
   // That there is room for.
@@ -95,9 +97,14 @@ class VertexCache {
     std::uint32_t capacity = 0;
     std::uint32_t variables = 0;
   };
+  // Memory of drop_unused().
+  struct Dropping {
+    std::vector<std::uint32_t> kept, number;
+    std::vector<Deviation> used;
+  };
   static void grow(Storage& s, std::uint32_t capacity);
-  void make_room(std::size_t m, std::uint32_t visits, std::uint32_t keep_unused);
-  void drop_unused(std::size_t m, std::uint32_t keep);
+  void make_room(std::size_t m, std::uint32_t visits, std::uint32_t keep_unused, Dropping& memory);
+  void drop_unused(std::size_t m, std::uint32_t keep, Dropping& memory);
   // Lists the deviations of vertex k.
   void list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index);
   // The same for all vertices, from the start. Lists are always as this leaves them: their order decides

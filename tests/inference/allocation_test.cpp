@@ -103,6 +103,7 @@ TEST(RoofDual, AllocatesNothingAfterWarmUp) {
     const auto pass = [&] {
       oracle->solve(scored.graph(), scored.potentials, scored.scratch, labels);
       oracle->maximise(scored.graph(), scored.potentials, scored.scratch, masses);
+      oracle->vertex(scored.graph(), scored.potentials, scored.scratch, labels, masses);
       oracle->messages(scored.graph(), scored.potentials, scored.scratch, delta.data());
       oracle->bound(scored.graph(), scored.potentials, scored.scratch);
     };

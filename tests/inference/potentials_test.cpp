@@ -102,6 +102,41 @@ TEST(Potentials, KeepTheSharedTableWhileTheVersionStays) {
   EXPECT_EQ(first_cell(), before + 101) << "nor are tables that were written by hand";
 }
 
+// Tables of single weights are written cell by cell, and only these cells.
+TEST(Potentials, TablesOfSingleWeightsFollowTheWeights) {
+  DatasetBuilder builder{TemplateSet(
+      {make_template("node", {3}, 1), make_template("equal", {3, 3}, 1, WeightRows::equal),
+       make_template("pair", {3, 3}, 2, WeightRows::explicit_, {-1, 0, -1, 1, -1, 1, -1, -1, 0})})};
+  const float second[] = {0.0F, 1.0F};
+  const float both[] = {2.0F, -1.0F};
+  for (std::size_t m = 0; m < 6; ++m) {
+    builder.begin_example();
+    for (std::uint32_t i = 0; i < 4; ++i) builder.add_variable(0, builder.one(), 0);
+    builder.add_factor(m % 2 == 0 ? 1 : 2, m % 2 == 0 ? builder.one() : builder.add_dense(second),
+                       std::vector<std::uint32_t>{0, 1});
+    builder.add_factor(1, builder.one(), std::vector<std::uint32_t>{1, 2});
+    builder.add_factor(2, builder.add_dense(m < 3 ? second : both), std::vector<std::uint32_t>{2, 3});
+    builder.end_example();
+  }
+  Problem problem{builder.finish(), {}};
+  problem.weights.resize(problem.data.templates().storage());
+  Random random(36);
+  Potentials potentials;
+  for (std::uint64_t step = 0; step < 200; ++step) {
+    const std::uint64_t version = step / 4;
+    if (step % 4 == 0)
+      for (double& w : problem.weights) w = random.normal();
+    const std::size_t m = random.below(6);
+    potentials.fill(problem.data, problem.data[m], problem.weights.data(), version);
+    expect_scores(problem, problem.data[m], potentials, problem.weights.data());
+    ASSERT_FALSE(::testing::Test::HasFatalFailure()) << step;
+    EXPECT_EQ(potentials.tables_key(), TableKey{}) << "factors have inputs of their own";
+    if (random.below(5) == 0) potentials.table(random.below(3))[4 * random.below(3)] = 77;
+    if (random.below(5) == 0) potentials.scale(3);
+    if (random.below(9) == 0) potentials.reset(problem.data, problem.data[m]);
+  }
+}
+
 TEST(Potentials, DoNotKeepATableForAnotherDataset) {
   const Problem first = shared_chain(33, 1);
   Problem second = shared_chain(34, 2);
