@@ -253,21 +253,26 @@ class CliqueEngine final : public Solver {
     while (cursor_ < order_.size()) {
       for (CliqueWorker& worker : workers_) worker.gain = 0;
       const auto places = next(async_visits);
-      problem_.arena.for_each_block(
-          places.size(), async_block, [&](std::size_t begin, std::size_t end, int index) {
-            CliqueWorker& worker = workers_[static_cast<std::size_t>(index)];
-            weights_.refresh(worker.replica.reserve(weights_.size()));
-            for (std::size_t k = begin; k < end; ++k) {
-              CliqueVisit& visit = worker.visit;
-              visit.example = places[k].example;
-              visit.part = places[k].part;
-              visitor_.propose(worker.replica.data(), 1.0, stream(places[k]), worker, visit);
-              search(visit, weights_.product_async(visit.change));
-              if (visit.length > 0) weights_.commit_async(visit.change, visit.length / visit.company);
-              move(visit);
-              worker.gain += visit.gain;
-            }
-          });
+      // Visits at the same time do not see each other: where they would be most of an epoch, there is one at
+      // a time.
+      const bool few = order_.size() < least_batches * async_block * workers_.size();
+      problem_.arena.for_each_block(places.size(), few ? places.size() : async_block,
+                                    [&](std::size_t begin, std::size_t end, int index) {
+                                      CliqueWorker& worker = workers_[static_cast<std::size_t>(index)];
+                                      weights_.refresh(worker.replica.reserve(weights_.size()));
+                                      for (std::size_t k = begin; k < end; ++k) {
+                                        CliqueVisit& visit = worker.visit;
+                                        visit.example = places[k].example;
+                                        visit.part = places[k].part;
+                                        visitor_.propose(worker.replica.data(), 1.0, stream(places[k]),
+                                                         worker, visit);
+                                        search(visit, weights_.product_async(visit.change));
+                                        if (visit.length > 0)
+                                          weights_.commit_async(visit.change, visit.length / visit.company);
+                                        move(visit);
+                                        worker.gain += visit.gain;
+                                      }
+                                    });
       for (const CliqueWorker& worker : workers_) gained_ += worker.gain;
       if (!proceed(control, places.size())) return false;
     }
