@@ -14,6 +14,7 @@ constexpr std::size_t first_examples = 512;  // looked at, and twice as many at 
 constexpr unsigned most_doublings = 2;
 constexpr double doubt = 0.1;      // Σ_r p·(1 − p) that stands for itself
 constexpr std::size_t wave = 128;  // examples whose rows are held at once
+constexpr std::size_t examples_per_block = 16;
 constexpr std::size_t inputs_per_task = 8;
 constexpr std::size_t lanes_per_task = 16;
 constexpr double mixed = 0.1;                // share of the template's common block in each row's
@@ -127,6 +128,7 @@ void RiskCurvature::add_wave(SmoothRisk& risk, std::span<const double> weights,
       row += t.stride;
     }
   });
+  find_doubts(examples);
   keep_doubts(examples);
   for (std::uint32_t t = 0; t < data_.templates().size(); ++t) {
     index(t);
@@ -135,8 +137,43 @@ void RiskCurvature::add_wave(SmoothRisk& risk, std::span<const double> weights,
   }
 }
 
-// Turns p into p·(1 − p). Cliques of little doubt are left out until together they have enough of it, and one
-// of them then stands for all.
+// Turns p into p·(1 − p) and adds −p_r·p_s up, in blocks of examples that are merged in order.
+void RiskCurvature::find_doubts(std::span<const std::size_t> examples) {
+  cliques_begin_.assign(1, 0);
+  for (const std::size_t m : examples) cliques_begin_.push_back(cliques_begin_.back() + data_[m].cliques());
+  doubts_.resize(cliques_begin_.back());
+  const std::size_t blocks = (examples.size() + examples_per_block - 1) / examples_per_block;
+  products_.reserve(blocks * inverse_.size());
+  arena_.for_each_block(examples.size(), examples_per_block, [&](std::size_t begin, std::size_t end, int) {
+    double* block = products_.data() + begin / examples_per_block * inverse_.size();
+    std::fill_n(block, inverse_.size(), 0.0);
+    for (std::size_t k = begin; k < end; ++k) {
+      const Topology& top = data_[examples[k]].topology();
+      double* here = rows_.data() + rows_begin_[k];
+      for (std::size_t a = 0; a < top.cliques(); ++a) {
+        const std::uint32_t number = top.template_of(a);
+        const Template& t = data_.templates()[number];
+        if (couples(t)) {
+          double* products = block + inverse_begin_[number];
+          for (std::size_t r = 0; r < t.rows; ++r)
+            if (here[r] > negligible) kernels().add_scaled(here, t.rows, -here[r], products + r * t.stride);
+        }
+        double sums[4] = {};
+        for (std::size_t r = 0; r < t.stride; ++r) {
+          here[r] *= std::max(0.0, 1 - here[r]);
+          sums[r % 4] += here[r];
+        }
+        doubts_[cliques_begin_[k] + a] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        here += t.stride;
+      }
+    }
+  });
+  for (std::size_t block = 0; block < blocks; ++block)
+    kernels().add_scaled(products_.data() + block * inverse_.size(), inverse_.size(), 1.0, inverse_.data());
+}
+
+// Cliques of little doubt are left out until together they have enough of it, and one of them then stands for
+// all.
 void RiskCurvature::keep_doubts(std::span<const std::size_t> examples) {
   for (auto& kept : kept_) kept.clear();
   for (std::size_t k = 0; k < examples.size(); ++k) {
@@ -147,17 +184,7 @@ void RiskCurvature::keep_doubts(std::span<const std::size_t> examples) {
       const Template& t = data_.templates()[number];
       double* here = row;
       row += t.stride;
-      if (couples(t)) {
-        double* products = inverse_.data() + inverse_begin_[number];
-        for (std::size_t r = 0; r < t.rows; ++r)
-          if (here[r] > negligible) kernels().add_scaled(here, t.rows, -here[r], products + r * t.stride);
-      }
-      double sums[4] = {};
-      for (std::size_t r = 0; r < t.stride; ++r) {
-        here[r] *= std::max(0.0, 1 - here[r]);
-        sums[r % 4] += here[r];
-      }
-      const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+      const double sum = doubts_[cliques_begin_[k] + a];
       if (sum < doubt && t.inputs > 1) {
         carried_[number] += sum;
         if (!(carried_[number] >= doubt)) continue;

@@ -43,7 +43,9 @@ class RiskCurvature {
   // v ← B⁻¹·v, after a look; padding stays 0.
   void solve(std::span<double> v) const;
 
-  std::uint64_t bytes() const { return cells_.bytes() + rows_.bytes() + inverse_.size() * sizeof(double); }
+  std::uint64_t bytes() const {
+    return cells_.bytes() + rows_.bytes() + products_.bytes() + inverse_.size() * sizeof(double);
+  }
 
  private:
   // Lower triangles of a template's blocks, then their Cholesky factors: cell (d, e), e ≤ d, of row r is at
@@ -53,6 +55,7 @@ class RiskCurvature {
     return cells_.data() + begin_[template_index];
   }
   void add_wave(SmoothRisk& risk, std::span<const double> weights, std::span<const std::size_t> examples);
+  void find_doubts(std::span<const std::size_t> examples);
   void keep_doubts(std::span<const std::size_t> examples);
   void index(std::uint32_t template_index);
   void add_inputs(std::uint32_t template_index, std::size_t first, std::size_t last);
@@ -84,7 +87,10 @@ class RiskCurvature {
   };
   std::vector<std::size_t> place_begin_;  // per input of the template under way, and the end
   std::vector<Place> places_;
-  std::vector<double> carried_;  // per template: doubt of cliques left out so far
+  Buffer<double> products_;                 // per block of examples: what it adds to inverse_
+  std::vector<double> doubts_;              // per clique of the wave: Σ_r p·(1 − p)
+  std::vector<std::size_t> cliques_begin_;  // per example of the wave, into doubts_
+  std::vector<double> carried_;             // per template: doubt of cliques left out so far
 };
 
 }  // namespace margrave

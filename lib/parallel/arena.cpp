@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <fstream>
 #include <optional>
@@ -67,6 +68,8 @@ Arena::~Arena() = default;
 
 namespace {
 
+constexpr std::size_t takes_per_share = 4;  // a thread takes this part of its share of what is left at once
+
 // Blocks that follow each other on one thread are timed together.
 struct Blocks {
   std::size_t n, grain;
@@ -79,13 +82,26 @@ struct Blocks {
     for (std::size_t b = first; b != last; ++b) body(b * grain, std::min(n, (b + 1) * grain), worker);
     if (clock != nullptr) clock->add(worker, WorkClock::Clock::now() - start);
   }
-  void run_in_parallel() const {
+  // One task per thread, each of which takes blocks off the front while there are any: several at once at
+  // first, single ones at the end, so that nobody waits for longer than a block takes. Ranges that are split
+  // among thieves leave the last two blocks to one thread, which batches of few blocks feel.
+  void run_in_parallel(int threads) const {
+    const std::size_t all = count();
+    const std::size_t share = takes_per_share * static_cast<std::size_t>(threads);
+    std::atomic<std::size_t> next{0};
     tbb::parallel_for(
-        tbb::blocked_range<std::size_t>(0, count(), 1),
-        [&](const tbb::blocked_range<std::size_t>& range) {
-          run(range.begin(), range.end(), tbb::this_task_arena::current_thread_index());
+        tbb::blocked_range<int>(0, threads, 1),
+        [&](const tbb::blocked_range<int>&) {
+          const int worker = tbb::this_task_arena::current_thread_index();
+          std::size_t first = next.load(std::memory_order_relaxed);
+          while (first < all && !tbb::is_current_task_group_canceling()) {
+            const std::size_t last = first + std::max<std::size_t>(1, (all - first) / share);
+            if (!next.compare_exchange_weak(first, last, std::memory_order_relaxed)) continue;
+            run(first, last, worker);
+            first = next.load(std::memory_order_relaxed);
+          }
         },
-        tbb::auto_partitioner{});
+        tbb::simple_partitioner{});
   }
 };
 
@@ -98,29 +114,7 @@ void Arena::for_each_block(std::size_t n, std::size_t grain,
     blocks.run(0, blocks.count(), 0);
     return;
   }
-  state_->arena.execute([&] { blocks.run_in_parallel(); });
-}
-
-void Arena::for_each_block_beside(FunctionRef<void(int)> alone, std::size_t n, std::size_t grain,
-                                  FunctionRef<void(std::size_t, std::size_t, int)> body, WorkClock* clock) {
-  const Blocks blocks{n, grain, body, clock};
-  if (threads_ == 1 || blocks.count() == 0) {
-    alone(0);
-    blocks.run(0, blocks.count(), 0);
-    return;
-  }
-  state_->arena.execute([&] {
-    tbb::task_group others;
-    others.run([&] { blocks.run_in_parallel(); });
-    try {
-      alone(tbb::this_task_arena::current_thread_index());
-    } catch (...) {
-      others.cancel();
-      others.wait();
-      throw;
-    }
-    others.wait();
-  });
+  state_->arena.execute([&] { blocks.run_in_parallel(threads_); });
 }
 
 }  // namespace margrave

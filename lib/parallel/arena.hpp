@@ -52,13 +52,6 @@ class Arena {
   void for_each_block(std::size_t n, std::size_t grain, FunctionRef<void(std::size_t, std::size_t, int)> body,
                       WorkClock* clock = nullptr);
 
-  // The same beside `alone(worker)`, which runs on the calling thread: the other threads take blocks from the
-  // start, the caller when `alone` is done. What the two change must have nothing in common; then they do not
-  // know which came first, and one thread, which runs `alone` first, gives the same bits as many.
-  void for_each_block_beside(FunctionRef<void(int)> alone, std::size_t n, std::size_t grain,
-                             FunctionRef<void(std::size_t, std::size_t, int)> body,
-                             WorkClock* clock = nullptr);
-
  private:
   struct State;
   std::unique_ptr<State> state_;

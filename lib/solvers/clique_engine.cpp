@@ -2,9 +2,9 @@
 // updates the multipliers where the recipe has any and lets ρ fall where it is annealed.
 //
 // Deterministic mode: the visits of a batch run in parallel against frozen w; their line searches and changes
-// of w follow in batch order, each against the w that the ones before left. Visits of a batch share no
-// message, so nothing but w goes stale. Asynchronous mode: tasks read private copies of w and add to w
-// atomically.
+// of w follow in batch order, each against the w that the ones before left, and those of μ in parallel again.
+// Visits of a batch share no message, so nothing but w goes stale. Asynchronous mode: tasks read private
+// copies of w and add to w atomically.
 #include "solvers/clique_engine.hpp"
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "model/stored_weights.hpp"
 #include "solvers/clique_state.hpp"
 #include "solvers/clique_visit.hpp"
+#include "solvers/visit_order.hpp"
 #include "solvers/weight_average.hpp"
 #include "state/clique_layout.hpp"
 #include "state/weight_store.hpp"
@@ -197,6 +198,7 @@ class CliqueEngine final : public Solver {
       class_end_.push_back(order_.size());
     }
   }
+  const CliquePart& part(const Place& place) const { return visitor_.plan(place.example).parts[place.part]; }
   // Visits that may run together, at most `most`.
   std::span<const Place> next(std::size_t most) const {
     const auto end = *std::upper_bound(class_end_.begin(), class_end_.end(), cursor_);
@@ -225,22 +227,22 @@ class CliqueEngine final : public Solver {
   bool run(EpochControl& control) {
     while (cursor_ < order_.size()) {
       const auto batch = next(visits_.size());
-      problem_.arena.for_each_block(batch.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
-        for (std::size_t k = begin; k < end; ++k) {
-          visits_[k].example = batch[k].example;
-          visits_[k].part = batch[k].part;
-          visitor_.propose(weights_.data(), company_, stream(batch[k]),
-                           workers_[static_cast<std::size_t>(worker)], visits_[k]);
-        }
+      const auto cells = [&](std::size_t k) { return part(batch[k]).cells(); };
+      turns_.run(problem_.arena, batch.size(), cells, [&](std::size_t k, int worker) {
+        visits_[k].example = batch[k].example;
+        visits_[k].part = batch[k].part;
+        visitor_.propose(weights_.data(), company_, stream(batch[k]),
+                         workers_[static_cast<std::size_t>(worker)], visits_[k]);
       });
       double total = 0;
       for (std::size_t k = 0; k < batch.size(); ++k) {
-        const CliqueVisit& visit = visits_[k];
-        const Committed made = commit(visit, weights_.product(visit.change),
-                                      [&](double length) { weights_.commit(visit.change, length); });
-        total += made.length;
-        gained_ += made.gain;
+        CliqueVisit& visit = visits_[k];
+        search(visit, weights_.product(visit.change));
+        if (visit.length > 0) weights_.commit(visit.change, visit.length / visit.company);
+        total += visit.curvature > 0 || visit.length > 0 ? visit.length : 1.0;
+        gained_ += visit.gain;
       }
+      turns_.run(problem_.arena, batch.size(), cells, [&](std::size_t k, int) { move(visits_[k]); });
       adapt(total / static_cast<double>(batch.size()));
       if (!proceed(control, batch.size())) return false;
     }
@@ -251,20 +253,26 @@ class CliqueEngine final : public Solver {
     while (cursor_ < order_.size()) {
       for (CliqueWorker& worker : workers_) worker.gain = 0;
       const auto places = next(async_visits);
-      problem_.arena.for_each_block(
-          places.size(), async_block, [&](std::size_t begin, std::size_t end, int index) {
-            CliqueWorker& worker = workers_[static_cast<std::size_t>(index)];
-            weights_.refresh(worker.replica.reserve(weights_.size()));
-            for (std::size_t k = begin; k < end; ++k) {
-              CliqueVisit& visit = worker.visit;
-              visit.example = places[k].example;
-              visit.part = places[k].part;
-              visitor_.propose(worker.replica.data(), 1.0, stream(places[k]), worker, visit);
-              worker.gain += commit(visit, weights_.product_async(visit.change), [&](double length) {
-                               weights_.commit_async(visit.change, length);
-                             }).gain;
-            }
-          });
+      // Visits at the same time do not see each other: where they would be most of an epoch, there is one at
+      // a time.
+      const bool few = order_.size() < least_batches * async_block * workers_.size();
+      problem_.arena.for_each_block(places.size(), few ? places.size() : async_block,
+                                    [&](std::size_t begin, std::size_t end, int index) {
+                                      CliqueWorker& worker = workers_[static_cast<std::size_t>(index)];
+                                      weights_.refresh(worker.replica.reserve(weights_.size()));
+                                      for (std::size_t k = begin; k < end; ++k) {
+                                        CliqueVisit& visit = worker.visit;
+                                        visit.example = places[k].example;
+                                        visit.part = places[k].part;
+                                        visitor_.propose(worker.replica.data(), 1.0, stream(places[k]),
+                                                         worker, visit);
+                                        search(visit, weights_.product_async(visit.change));
+                                        if (visit.length > 0)
+                                          weights_.commit_async(visit.change, visit.length / visit.company);
+                                        move(visit);
+                                        worker.gain += visit.gain;
+                                      }
+                                    });
       for (const CliqueWorker& worker : workers_) gained_ += worker.gain;
       if (!proceed(control, places.size())) return false;
     }
@@ -277,19 +285,18 @@ class CliqueEngine final : public Solver {
     company_ = std::clamp(company_, 1.0, static_cast<double>(visits_.size()));
   }
 
-  struct Committed {
-    double length = 0, gain = 0;  // of M·D_ρ
-  };
   // M·D_ρ along the direction is slope·t − curvature/2·t², its slope at the current w.
-  template <class Commit>
-  Committed commit(const CliqueVisit& visit, double product, Commit&& commit_change) {
+  void search(CliqueVisit& visit, double product) const {
+    visit.length = visit.gain = 0;
     const double slope = visit.slope - product / (visit.company * problem_.objective.weight_scale());
-    if (!(slope > 0)) return {visit.curvature > 0 ? 0.0 : 1.0, 0.0};
-    const double length = visit.curvature <= slope ? 1.0 : slope / visit.curvature;
-    commit_change(length / visit.company);
-    state_->move(visit.example, visitor_.plan(visit.example).parts[visit.part], visit.start.data(),
-                 visit.target.data(), length);
-    return {length, length * (slope - length / 2 * visit.curvature)};
+    if (!(slope > 0)) return;
+    visit.length = visit.curvature <= slope ? 1.0 : slope / visit.curvature;
+    visit.gain = visit.length * (slope - visit.length / 2 * visit.curvature);
+  }
+  void move(const CliqueVisit& visit) {
+    if (visit.length > 0)
+      state_->move(visit.example, part({visit.example, visit.part}), visit.start.data(), visit.target.data(),
+                   visit.length);
   }
 
   Problem problem_;
@@ -300,6 +307,7 @@ class CliqueEngine final : public Solver {
   CliqueVisitor visitor_;
   WeightStore weights_;
   std::vector<CliqueVisit> visits_;
+  LongestFirst turns_;
   std::vector<CliqueWorker> workers_;
   std::vector<std::vector<Place>> colours_;
   std::vector<Place> order_;

@@ -29,6 +29,8 @@ struct CliqueVisit {
   double curvature = 0;     // of M·D_ρ along the direction
   Buffer<double> start;     // μ of the part's cells before
   Buffer<double> target;    // and at the end of the direction
+  double length = 0;        // of the step along it, by the line search at the current w
+  double gain = 0;          // of M·D_ρ by that step
   std::uint64_t steps = 0;  // block steps made; counts up
 };
 

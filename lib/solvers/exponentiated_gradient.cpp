@@ -163,11 +163,12 @@ class ExponentiatedGradient final : public Solver {
     }
     while (cursor_ < order_.size()) {
       const auto batch = order_.batch(cursor_, slots_.size());
-      problem_.arena.for_each_block(batch.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
-        for (std::size_t k = begin; k < end; ++k)
-          propose(batch[k], workers_[static_cast<std::size_t>(worker)], slots_[k]);
+      const auto cells = [&](std::size_t k) { return problem_.data[batch[k]].topology().cells(); };
+      turns_.run(problem_.arena, batch.size(), cells, [&](std::size_t k, int worker) {
+        propose(batch[k], workers_[static_cast<std::size_t>(worker)], slots_[k]);
       });
       for (std::size_t k = 0; k < batch.size(); ++k) commit(batch[k], slots_[k]);
+      turns_.run(problem_.arena, batch.size(), cells, [&](std::size_t k, int) { move(batch[k], slots_[k]); });
       cursor_ += batch.size();
       if (!control.proceed(static_cast<double>(cursor_) / static_cast<double>(order_.size()))) return false;
     }
@@ -220,7 +221,8 @@ class ExponentiatedGradient final : public Solver {
     return slot.gain >= enough * slot.slope - rounding;
   }
 
-  void commit(std::size_t m, const Slot& slot) {
+  // The step's part in w; slot.found tells whether it is taken.
+  void commit(std::size_t m, Slot& slot) {
     oracle_calls_ += slot.oracle_calls;
     rate_[m] = slot.rate;
     if (!slot.found) return;
@@ -229,13 +231,18 @@ class ExponentiatedGradient final : public Solver {
     const double gain = slot.gain + drift;
     if (!(gain >= -rounding)) {
       rate_[m] = slot.rate / 2;
+      slot.found = false;
       return;
     }
     weights_.commit(slot.change, -problem_.objective.weight_scale());
-    const std::size_t cells = problem_.data[m].topology().cells();
-    state_.set(m, {{slot.t.data(), cells}, {slot.mu.data(), cells}, slot.log_partition});
     if (gain > rounding && gain >= enough * (slot.slope + drift))
       rate_[m] = std::min(growth * slot.rate, longest());
+  }
+
+  void move(std::size_t m, const Slot& slot) {
+    if (!slot.found) return;
+    const std::size_t cells = problem_.data[m].topology().cells();
+    state_.set(m, {{slot.t.data(), cells}, {slot.mu.data(), cells}, slot.log_partition});
   }
 
   // All examples at once: an epoch is a step that gains enough. A trial is never left half-way, and nothing
@@ -306,6 +313,7 @@ class ExponentiatedGradient final : public Solver {
   VisitOrder order_;
   std::vector<Worker> workers_;
   std::vector<Slot> slots_;  // block
+  LongestFirst turns_;
   // batch
   std::unique_ptr<GibbsState> trial_;
   std::unique_ptr<FeatureSums> sums_;

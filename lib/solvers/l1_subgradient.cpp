@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -39,7 +40,7 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t wave = 256;         // examples whose changes are added up together
+constexpr std::size_t wave = 1024;        // examples whose changes are added up together
 constexpr std::uint32_t full_steps = 10;  // per epoch
 constexpr double first_part = 0.1;        // of the step to the zero of the first linear model
 constexpr std::size_t cells_per_block = 1U << 14U;
@@ -167,10 +168,8 @@ class L1Subgradient final : public Solver {
           rule_->visit(m, worker, slots_[k]);
         }
       });
-      changes_.clear();
-      for (std::size_t k = 0; k < count; ++k)
-        changes_.insert(changes_.end(), slots_[k].begin(), slots_[k].end());
-      gradient_.commit(problem_.arena, data, changes_, 1.0 / static_cast<double>(batch.size()));
+      gradient_.commit(problem_.arena, data, std::span(std::as_const(slots_)).first(count),
+                       1.0 / static_cast<double>(batch.size()));
     }
     visits_ += batch.size();
   }
@@ -219,7 +218,6 @@ class L1Subgradient final : public Solver {
   std::vector<double> weights_, average_, mean_gradient_, zeros_, sorted_;
   std::vector<PrimalWorker> workers_;
   std::vector<std::vector<CliqueChange>> slots_;  // of the examples of a wave
-  std::vector<CliqueChange> changes_;
   std::uint64_t version_ = 0;
 
   double distance_ = 0;  // the longest w so far

@@ -33,7 +33,7 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t wave = 256;  // examples between two looks at the stop flag
+constexpr std::size_t wave = 1024;  // examples between two looks at the stop flag
 // Evaluations cost more than rounds: the dual point of many planes has much mass to add up.
 constexpr std::uint32_t rounds_per_epoch = 10;
 constexpr double relative_precision = 1e-13;  // of the quadratic program
@@ -49,7 +49,8 @@ class OneSlack final : public Solver {
         point_(weights_.size(), 0.0),
         best_(weights_.size(), 0.0),
         workers_(static_cast<std::size_t>(problem.arena.threads())),
-        slots_(std::min(wave, problem.data.size())) {}
+        changes_(std::min(wave, problem.data.size())),
+        hinges_(changes_.size()) {}
 
   std::string_view name() const override { return OneSlackOptions::solver_name; }
 
@@ -120,10 +121,6 @@ class OneSlack final : public Solver {
     Scratch scratch;
     std::vector<Mass> masses;
   };
-  struct Slot {
-    std::vector<CliqueChange> changes;
-    double hinge = 0;
-  };
 
   void choose_point() {
     const double back = std::isfinite(best_primal_) ? options_.stabilisation : 0;
@@ -142,14 +139,11 @@ class OneSlack final : public Solver {
       const std::size_t count = std::min(wave, data.size() - first);
       problem_.arena.for_each_block(count, 4, [&](std::size_t begin, std::size_t end, int worker) {
         for (std::size_t k = begin; k < end; ++k)
-          visit(first + k, workers_[static_cast<std::size_t>(worker)], slots_[k]);
+          hinges_[k] = visit(first + k, workers_[static_cast<std::size_t>(worker)], changes_[k]);
       });
-      changes_.clear();
-      for (std::size_t k = 0; k < count; ++k) {
-        hinge.add(slots_[k].hinge);
-        changes_.insert(changes_.end(), slots_[k].changes.begin(), slots_[k].changes.end());
-      }
-      difference_.commit(problem_.arena, data, changes_, problem_.objective.mean(1.0));
+      for (std::size_t k = 0; k < count; ++k) hinge.add(hinges_[k]);
+      difference_.commit(problem_.arena, data, std::span(changes_).first(count),
+                         problem_.objective.mean(1.0));
       const double done = static_cast<double>(first + count) / static_cast<double>(data.size());
       if (!control.proceed((round_ + done) / rounds_per_epoch)) return false;
     }
@@ -159,16 +153,17 @@ class OneSlack final : public Solver {
     return true;
   }
 
-  void visit(std::size_t m, Worker& worker, Slot& slot) {
+  // Returns H_m at point_.
+  double visit(std::size_t m, Worker& worker, std::vector<CliqueChange>& changes) {
     const FactorGraph graph = problem_.data[m];
     worker.potentials.fill(problem_.data, graph, point_.data(), version_);
     const double truth = worker.potentials.score(graph, graph.labels());
     worker.potentials.add_loss(graph, problem_.objective.loss_scale(graph));
     const Answer answer = problem_.oracle->maximise(graph, worker.potentials, worker.scratch, worker.masses);
-    slot.hinge = answer.bound - truth;
-    slot.changes.clear();
-    append_differences(graph, worker.masses, 1.0, slot.changes);
+    changes.clear();
+    append_differences(graph, worker.masses, 1.0, changes);
     planes_.put(m, worker.masses);
+    return answer.bound - truth;
   }
 
   void solve() {
@@ -190,8 +185,9 @@ class OneSlack final : public Solver {
   double best_primal_ = std::numeric_limits<double>::infinity();
   std::uint64_t version_ = 0;
   std::vector<Worker> workers_;
-  std::vector<Slot> slots_;
-  std::vector<CliqueChange> changes_;
+  // Of the examples of a wave.
+  std::vector<std::vector<CliqueChange>> changes_;
+  std::vector<double> hinges_;
   PlaneQpSolver solver_;
   std::uint64_t oracle_calls_ = 0;
   std::uint32_t round_ = 0;  // of the epoch under way

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double same_difference = 1e-9;  // two sums of one difference of features differ by less
 constexpr std::size_t cells_per_block = 1U << 13U;
+constexpr std::size_t examples_per_block = 128;
 
 // A plane that is not that of its points would cut off what is no worse.
 void require_difference(const ByteReader& in, const std::vector<double>& difference,
@@ -67,9 +68,13 @@ std::vector<double> PlaneSet::difference_of(const Plane& plane) const {
 }
 
 double PlaneSet::loss_of(const Plane& plane) const {
-  CompensatedSum sum;
-  for (std::size_t m = 0; m < problem_.data.size(); ++m)
-    sum.add(problem_.objective.loss(problem_.data[m], vertex(plane, m)));
+  const auto sum = ordered_reduce<CompensatedSum>(
+      problem_.arena, problem_.data.size(), examples_per_block, [&](std::size_t begin, std::size_t end, int) {
+        CompensatedSum part;
+        for (std::size_t m = begin; m < end; ++m)
+          part.add(problem_.objective.loss(problem_.data[m], vertex(plane, m)));
+        return part;
+      });
   return problem_.objective.mean(sum.value());
 }
 

@@ -16,7 +16,8 @@
 //
 // Shared state: w alone. Steps 1-2 run in parallel for a batch against frozen w. Then, in batch order and at
 // the current w, which changes a alone: H is concave, so between the lengths tried in step 2 it lies above
-// the chord, and the length that is best for the chords is found in a few operations: D never falls.
+// the chord, and the length that is best for the chords is found in a few operations: D never falls. Changes
+// of μ, which no other example sees, are made in parallel again.
 // Asynchronous mode runs the same steps: batches are the parallel unit.
 //
 // Departs from the paper: secant steps in place of Newton's; the start is the mixture of the truth and the
@@ -140,6 +141,7 @@ class Sdca final : public Solver, public DualPoint {
     double curvature = 0;  // q
     double gap = 0;
     ConcaveChords chords;
+    double length = 0;  // s
   };
   struct Worker {
     explicit Worker(const TemplateSet& templates) : overlay(templates) {}
@@ -150,12 +152,13 @@ class Sdca final : public Solver, public DualPoint {
   };
 
   void visit(std::span<const std::uint32_t> batch) {
-    problem_.arena.for_each_block(batch.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
-      for (std::size_t k = begin; k < end; ++k)
-        propose(batch[k], workers_[static_cast<std::size_t>(worker)], steps_[k]);
+    const auto cells = [&](std::size_t k) { return problem_.data[batch[k]].topology().cells(); };
+    turns_.run(problem_.arena, batch.size(), cells, [&](std::size_t k, int worker) {
+      propose(batch[k], workers_[static_cast<std::size_t>(worker)], steps_[k]);
     });
     visits_ += batch.size();
     for (std::size_t k = 0; k < batch.size(); ++k) commit(batch[k], steps_[k]);
+    turns_.run(problem_.arena, batch.size(), cells, [&](std::size_t k, int) { move(batch[k], steps_[k]); });
   }
 
   // Steps 1 and 2.
@@ -231,18 +234,25 @@ class Sdca final : public Solver, public DualPoint {
     }
   }
 
-  // Step 3, at the current w.
-  void commit(std::uint32_t m, const Step& step) {
+  // The length, and step 3 for w, at the current w.
+  void commit(std::uint32_t m, Step& step) {
+    step.length = 0;
     gap_[m] = step.gap;
     // <d, θ> = <d, Δ> + <w, Σ d φ>
     const double a = step.loss_change + weights_.product(step.features);
     const auto best = step.chords.best(a, step.curvature, problem_.objective.gamma);
     if (!(best.place > 0) || !(best.gain > 0)) return;
     weights_.commit(step.features, -best.place * problem_.objective.weight_scale());
-    const auto mu = store_[m];
-    for (std::size_t i = 0; i < mu.size(); ++i) mu[i] = std::max(0.0, mu[i] + best.place * step.change[i]);
+    step.length = best.place;
     last_length_[m] = static_cast<float>(std::clamp(best.place, 1e-6, 1.0));
     gap_[m] = std::max(0.0, gap_[m] - best.gain);
+  }
+
+  // Step 3 for μ.
+  void move(std::uint32_t m, const Step& step) {
+    if (step.length == 0) return;
+    const auto mu = store_[m];
+    for (std::size_t i = 0; i < mu.size(); ++i) mu[i] = std::max(0.0, mu[i] + step.length * step.change[i]);
   }
 
   static std::size_t largest_clique(const Topology& top) {
@@ -310,6 +320,7 @@ class Sdca final : public Solver, public DualPoint {
   VisitOrder order_;
   std::vector<Worker> workers_;
   std::vector<Step> steps_;
+  LongestFirst turns_;
 
   std::uint64_t epochs_ = 0, visits_ = 0;
   bool in_epoch_ = false;

@@ -1,14 +1,17 @@
 // The order in which a pass visits examples: a permutation, or a sample by block gap. Seeded, the same on any
-// number of threads.
+// number of threads. And the order in which threads take the visits of a batch.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/random.hpp"
 #include "base/stream.hpp"
+#include "parallel/arena.hpp"
 
 namespace margrave {
 
@@ -39,6 +42,27 @@ class VisitOrder {
   std::size_t examples_;
   std::vector<std::uint32_t> order_, count_;
   std::vector<std::uint64_t> round_end_;
+};
+
+// Visits of a batch, the longest first: threads then end at about the same time, where a long visit that came
+// last would keep all but one waiting. What visits find must not depend on their order.
+class LongestFirst {
+ public:
+  // visit(k, worker) for k < count; length(k) is any measure of how long it takes.
+  template <class Length, class Visit>
+  void run(Arena& arena, std::size_t count, Length length, Visit visit) {
+    turn_.resize(count);
+    std::iota(turn_.begin(), turn_.end(), 0U);
+    if (arena.threads() > 1)
+      std::sort(turn_.begin(), turn_.end(),
+                [&](std::uint32_t a, std::uint32_t b) { return length(a) > length(b); });
+    arena.for_each_block(count, 1, [&](std::size_t begin, std::size_t end, int worker) {
+      for (std::size_t k = begin; k < end; ++k) visit(turn_[k], worker);
+    });
+  }
+
+ private:
+  std::vector<std::uint32_t> turn_;
 };
 
 }  // namespace margrave

@@ -15,7 +15,7 @@ constexpr std::uint64_t most_block_cells = std::uint64_t{1} << 24U;  // of all b
 constexpr std::size_t inputs_per_task = 512;
 constexpr std::size_t group =
     8;  // examples whose r are made before they are added, each with what it needs at hand
-constexpr std::size_t cells_per_task = 1U << 14U;
+constexpr std::size_t cells_per_task = 1U << 10U;  // of a merge, which reads as many from every block
 
 std::vector<bool> templates_with_state_inputs(const Dataset& data) {
   std::vector<bool> found(data.templates().size(), false);

@@ -1,6 +1,7 @@
 #include "state/weight_store.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/kernels.hpp"
 
@@ -20,9 +21,20 @@ constexpr std::size_t cells_per_block = 1U << 14U;
 constexpr std::uint64_t small_model = 1U << 15U;
 constexpr std::size_t least_changes = 256;  // of a part; at least one for every eight cells
 constexpr std::size_t most_parts = 16;
+constexpr std::size_t cells_per_merge = 1024;
 std::size_t parts_of(std::uint64_t cells, std::size_t changes) {
   if (cells > small_model) return 1;
   return std::clamp<std::size_t>(changes / std::max<std::size_t>(least_changes, cells / 8), 1, most_parts);
+}
+
+// cells[begin, end) += scale · Σ changes, with the bits of the serial commit.
+void add_between(const Dataset& data, std::span<const CliqueChange> changes, double scale,
+                 std::uint64_t begin, std::uint64_t end, double* cells) {
+  for (CliqueChange change : changes) {
+    change.coefficient *= scale;  // first, as the serial commit does
+    for_each_cell_between(data, change, begin, end,
+                          [&](std::uint64_t cell, double value) { cells[cell] += value; });
+  }
 }
 }  // namespace
 
@@ -72,24 +84,50 @@ void WeightStore::assign(std::span<const double> w) {
 void WeightStore::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes,
                          double scale) {
   if (const std::size_t parts = parts_of(size_, changes.size()); parts > 1) {
-    part_sums_.resize(parts * size_);
-    arena.for_each_block(parts, 1, [&](std::size_t part, std::size_t, int) {
-      double* const own = part_sums_.data() + part * size_;
-      std::fill_n(own, size_, 0.0);
+    commit_parts(arena, parts, [&](std::size_t part, double* sums) {
       const std::size_t first = changes.size() * part / parts;
-      add_changes(data, changes.subspan(first, changes.size() * (part + 1) / parts - first), scale, own);
+      add_changes(data, changes.subspan(first, changes.size() * (part + 1) / parts - first), scale, sums);
     });
-    for (std::size_t part = 0; part < parts; ++part)
-      kernels().add_scaled(part_sums_.data() + part * size_, size_, 1.0, cells_.data());
-    ++version_;
     return;
   }
   shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
-    for (CliqueChange change : changes) {
-      change.coefficient *= scale;  // first, as the serial commit does: the same bits
-      for_each_cell_between(data, change, begin, end,
-                            [&](std::uint64_t cell, double value) { cells_[cell] += value; });
-    }
+    add_between(data, changes, scale, begin, end, cells_.data());
+  });
+  ++version_;
+}
+
+void WeightStore::commit(Arena& arena, const Dataset& data, std::span<const std::vector<CliqueChange>> lists,
+                         double scale) {
+  std::size_t changes = 0;
+  for (const auto& list : lists) changes += list.size();
+  if (const std::size_t parts = parts_of(size_, changes); parts > 1) {
+    // A list belongs to the part that its first change would be in, were they one list.
+    std::array<std::size_t, most_parts + 1> end{};
+    std::size_t before = 0;
+    for (std::size_t k = 0; k < lists.size(); before += lists[k++].size())
+      if (!lists[k].empty()) end[before * parts / changes + 1] = k + 1;
+    for (std::size_t part = 0; part < parts; ++part) end[part + 1] = std::max(end[part + 1], end[part]);
+    commit_parts(arena, parts, [&](std::size_t part, double* sums) {
+      for (std::size_t k = end[part]; k < end[part + 1]; ++k) add_changes(data, lists[k], scale, sums);
+    });
+    return;
+  }
+  shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
+    for (const auto& list : lists) add_between(data, list, scale, begin, end, cells_.data());
+  });
+  ++version_;
+}
+
+void WeightStore::commit_parts(Arena& arena, std::size_t parts, FunctionRef<void(std::size_t, double*)> add) {
+  part_sums_.resize(parts * size_);
+  arena.for_each_block(parts, 1, [&](std::size_t part, std::size_t, int) {
+    double* const own = part_sums_.data() + part * size_;
+    std::fill_n(own, size_, 0.0);
+    add(part, own);
+  });
+  arena.for_each_block(size_, cells_per_merge, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t part = 0; part < parts; ++part)
+      kernels().add_scaled(part_sums_.data() + part * size_ + begin, end - begin, 1.0, cells_.data() + begin);
   });
   ++version_;
 }
@@ -132,7 +170,11 @@ AtomicAdds WeightStore::exchange(double* own, double* seen, std::size_t first_sh
 
 AtomicAdds WeightStore::commit_async(const WeightChange& change, double scale) noexcept {
   AtomicAdds count;
-  change.for_each([&](std::uint64_t cell, double value) { count.add({1, add(cell, scale * value)}); });
+  // Whole blocks of a change are mostly zeros where few states moved, and an atomic addition costs as much as
+  // a dozen others.
+  change.for_each([&](std::uint64_t cell, double value) {
+    if (value != 0) count.add({1, add(cell, scale * value)});
+  });
   return count;
 }
 

@@ -103,6 +103,9 @@ class WeightStore {
 
   // w += scale · Σ changes, in order; parallel by shard, or by part of the changes.
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes, double scale);
+  // The same for one list of changes after the other; parts are cut between lists.
+  void commit(Arena& arena, const Dataset& data, std::span<const std::vector<CliqueChange>> lists,
+              double scale);
   // The same from one thread: a single small change set between exact line searches.
   void commit(const Dataset& data, std::span<const CliqueChange> changes, double scale);
   void commit(const Dataset& data, std::span<const DeviationChange> changes, double scale);
@@ -146,6 +149,9 @@ class WeightStore {
   double product_async(const WeightChange& change) const noexcept;
 
  private:
+  // w += Σ_part of what `add` adds to the zeros it is given.
+  void commit_parts(Arena& arena, std::size_t parts, FunctionRef<void(std::size_t, double*)> add);
+
   Shards shards_;
   Buffer<double> cells_;
   std::uint64_t size_;

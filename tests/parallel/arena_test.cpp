@@ -115,64 +115,6 @@ TEST(Arena, AnExceptionFromABlockReachesTheCallerAndTheArenaStaysUsable) {
   }
 }
 
-TEST(Arena, BlocksRunBesideWhatRunsAlone) {
-  for (const int threads : thread_counts) {
-    Arena arena(threads);
-    for (const std::size_t n : {0U, 1U, 50U}) {
-      std::vector<std::atomic<int>> visits(n);
-      std::vector<std::atomic<int>> inside(static_cast<std::size_t>(threads));
-      std::atomic<bool> sound = true;
-      std::atomic<std::size_t> done = 0;
-      int times = 0;
-      const auto caller = std::this_thread::get_id();
-      const auto enter = [&](int worker) {
-        if (inside[static_cast<std::size_t>(worker)].fetch_add(1) != 0) sound = false;
-      };
-      const auto leave = [&](int worker) { inside[static_cast<std::size_t>(worker)].fetch_sub(1); };
-      arena.for_each_block_beside(
-          [&](int worker) {
-            enter(worker);
-            ++times;
-            if (std::this_thread::get_id() != caller) sound = false;
-            // Where there are others, they do all blocks meanwhile.
-            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-            while (threads > 1 && done < n && std::chrono::steady_clock::now() < end)
-              std::this_thread::yield();
-            if (threads > 1 && done < n) sound = false;
-            leave(worker);
-          },
-          n, 1,
-          [&](std::size_t begin, std::size_t, int worker) {
-            enter(worker);
-            ++visits[begin];
-            leave(worker);
-            ++done;
-          });
-      EXPECT_TRUE(sound) << threads << ' ' << n;
-      EXPECT_EQ(times, 1);
-      for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(visits[i], 1);
-    }
-  }
-}
-
-TEST(Arena, AnExceptionBesideBlocksReachesTheCaller) {
-  for (const int threads : thread_counts) {
-    Arena arena(threads);
-    for (const bool alone_fails : {true, false}) {
-      const auto fail = [](bool now) {
-        if (now) throw std::runtime_error("failed");
-      };
-      EXPECT_THROW(arena.for_each_block_beside(
-                       [&](int) { fail(alone_fails); }, 100, 1,
-                       [&](std::size_t begin, std::size_t, int) { fail(!alone_fails && begin == 57); }),
-                   std::runtime_error);
-    }
-    int count = 0;
-    arena.for_each_block_beside([&](int) { ++count; }, 0, 1, [](std::size_t, std::size_t, int) {});
-    EXPECT_EQ(count, 1);
-  }
-}
-
 TEST(Arena, TheClockHasTheTimeSpentInBodies) {
   for (const int threads : {1, 3}) {
     Arena arena(threads);

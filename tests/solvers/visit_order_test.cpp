@@ -146,5 +146,29 @@ TEST(VisitOrder, RestoreRepeatsOrderAndRounds) {
   EXPECT_THROW(small.restore(again), InputError);
 }
 
+TEST(LongestFirst, VisitsEveryoneOnceAndNobodyTakesALongerOneLater) {
+  LongestFirst turns;
+  for (const int threads : {1, 2, 7}) {
+    Arena arena(threads);
+    for (const std::size_t count : {0U, 1U, 5U, 40U}) {
+      const auto length = [](std::size_t k) { return k * 7 % 11; };
+      std::vector<std::vector<std::size_t>> taken(static_cast<std::size_t>(threads));
+      turns.run(arena, count, length,
+                [&](std::size_t k, int worker) { taken[static_cast<std::size_t>(worker)].push_back(k); });
+      std::vector<std::size_t> all;
+      for (const auto& own : taken) {
+        all.insert(all.end(), own.begin(), own.end());
+        if (threads == 1) continue;
+        EXPECT_TRUE(std::is_sorted(own.begin(), own.end(),
+                                   [&](std::size_t a, std::size_t b) { return length(a) > length(b); }));
+      }
+      if (threads > 1) std::sort(all.begin(), all.end());
+      std::vector<std::size_t> wanted(count);
+      std::iota(wanted.begin(), wanted.end(), std::size_t{0});
+      EXPECT_EQ(all, wanted) << "on one thread in order";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace margrave::test

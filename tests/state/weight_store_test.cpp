@@ -225,6 +225,43 @@ TEST(WeightStore, LargeBatchesAreSummedInParts) {
   }
 }
 
+// Lists of changes are what they are one after the other, empty ones and one that is longer than a part too.
+TEST(WeightStore, ListsOfChangesAreCommittedInOrder) {
+  Random random(6);
+  const auto cut = [&](std::span<const CliqueChange> changes) {
+    std::vector<std::vector<CliqueChange>> lists(2);
+    for (std::size_t at = 0; at < changes.size();) {
+      const std::size_t length =
+          std::min<std::size_t>(changes.size() - at, at == 0 ? changes.size() / 3 : random.below(5));
+      const auto list = changes.subspan(at, length);
+      lists.emplace_back(list.begin(), list.end());
+      at += length;
+    }
+    lists.emplace_back();
+    return lists;
+  };
+  const auto check = [&](const Dataset& data, std::size_t count) {
+    const auto changes = random_changes(random, data, count);
+    const auto lists = cut(changes);
+    std::vector<long double> wanted(data.templates().storage(), 0.0L);
+    for (const auto& c : changes) add_by_definition(data, c, 0.5, wanted);
+    std::vector<double> first;
+    for (const int threads : arena_threads()) {
+      Arena arena(threads);
+      WeightStore store(data.templates());
+      store.commit(arena, data, lists, 0.5);
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        EXPECT_NEAR(store.span()[i], static_cast<double>(wanted[i]), 1e-10);
+      if (threads == 1) first.assign(store.span().begin(), store.span().end());
+      EXPECT_TRUE(same_bits(store.span(), first));
+    }
+  };
+  for (const std::size_t count : {200U, 3000U}) {  // by shard, and in parts
+    check(random_problem(7), count);
+    check(wide_problem(), count);
+  }
+}
+
 // Workers exchange what they made of their copies, shard by shard.
 TEST(WeightStoreAsync, ExchangedChangesAreNotLost) {
   DatasetBuilder b{TemplateSet({make_template("node", {2}, 8), make_template("edge", {2, 2}, 1)})};
