@@ -256,6 +256,7 @@ class CliqueEngine final : public Solver {
       // Visits at the same time do not see each other: where they would be most of an epoch, there is one at
       // a time.
       const bool few = order_.size() < least_batches * async_block * workers_.size();
+      const double company = few ? 1.0 : static_cast<double>(workers_.size());
       problem_.arena.for_each_block(places.size(), few ? places.size() : async_block,
                                     [&](std::size_t begin, std::size_t end, int index) {
                                       CliqueWorker& worker = workers_[static_cast<std::size_t>(index)];
@@ -264,7 +265,7 @@ class CliqueEngine final : public Solver {
                                         CliqueVisit& visit = worker.visit;
                                         visit.example = places[k].example;
                                         visit.part = places[k].part;
-                                        visitor_.propose(worker.replica.data(), 1.0, stream(places[k]),
+                                        visitor_.propose(worker.replica.data(), company, stream(places[k]),
                                                          worker, visit);
                                         search(visit, weights_.product_async(visit.change));
                                         if (visit.length > 0)
