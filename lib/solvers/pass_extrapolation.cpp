@@ -53,7 +53,13 @@ PassExtrapolation::PassExtrapolation(const Problem& problem, CachedProgram& prog
       program_(program),
       weights_(weights),
       worthwhile_(weights.size() <=
-                  problem.data.columns().index.size() + problem.data.columns().value.size()) {}
+                  problem.data.columns().index.size() + problem.data.columns().value.size()) {
+  const std::size_t examples = problem.data.size();
+  for (std::size_t p = 0; p < parts; ++p) {
+    parts_[p].begin = examples * p / parts;
+    parts_[p].end = examples * (p + 1) / parts;
+  }
+}
 
 template <class F>
 void PassExtrapolation::for_each_place(F&& f) {
@@ -71,13 +77,10 @@ void PassExtrapolation::make_room(const VertexCache& cache) {
     largest = std::max<std::size_t>(largest, cache.capacity(m));
     most_deviations = std::max(most_deviations, cache.most_deviations(m));
   }
-  const std::size_t examples = program_.examples();
-  for (std::size_t p = 0; p < parts; ++p) {
-    parts_[p].begin = examples * p / parts;
-    parts_[p].end = examples * (p + 1) / parts;
-    parts_[p].moved.reserve(largest);
-    parts_[p].terms.reserve(2 * most_deviations);
-    parts_[p].w.resize(weights_.size());
+  for (Part& part : parts_) {
+    part.moved.reserve(largest);
+    part.terms.reserve(2 * most_deviations);
+    part.w.reserve(weights_.size());
   }
   for_each_place([&](Place& place) {
     place.vertices.reserve(vertices);
@@ -158,7 +161,7 @@ void PassExtrapolation::set_target(std::span<const double> coefficient) {
     std::copy_n(now_.vertices.data() + begin, end - begin, all + begin);
     for (std::size_t i = 0; i < coefficient.size(); ++i)
       k.add_scaled(directions_[i].vertices.data() + begin, end - begin, coefficient[i], all + begin);
-    std::fill(part.w.begin(), part.w.end(), 0.0);
+    part.w.assign(weights_.size(), 0.0);
     for (std::size_t m = part.begin; m < part.end; ++m) {
       double* target = all + program_.begin(m);
       const std::size_t count = program_.count(m);
