@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "margrave/error.hpp"
 #include "model/stored_weights.hpp"
 
 namespace margrave {
@@ -19,7 +20,7 @@ bool is_compiled(Visit kind) { return kind == Visit::cached; }
 
 }  // namespace
 
-std::size_t async_block(const Dataset& data, std::size_t workers, Visit kind) {
+std::size_t exchange_block(const Dataset& data, std::size_t workers, Visit kind) {
   constexpr std::size_t least = 8, parts = 16;
   // A visit with the oracle takes about as long as ten without, and what it finds ages sooner.
   const std::size_t cells_per_visit = is_compiled(kind) ? 16 : 128;
@@ -37,13 +38,21 @@ BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blo
       steps_(std::min(batch, problem.data.size())),
       program_(problem, options),
       extrapolation_(problem, program_, weights_),
+      lanes_(options.lanes > 1 ? options.lanes : 0),
       pending_(problem.delay),
       proposing_(problem.arena.threads()),
-      committing_(problem.arena.threads()) {}
+      committing_(problem.arena.threads()) {
+  if (lanes_.empty()) return;
+  if (problem.mode == Mode::async)
+    throw UsageError("lanes are for the deterministic mode: asynchronous workers have copies of w anyway");
+  if (blocks_->cache() == nullptr)
+    throw UsageError("lanes need cached labellings, which plain steps and marginals do without");
+}
 
 void BlockAscent::make_room(std::uint32_t visits) {
   blocks_->make_room(visits);
   make_pass_room();
+  make_lane_room();
   for (BlockStep& step : steps_) blocks_->reserve_step(step);
   for (BlockWorker& worker : workers_) {
     blocks_->reserve_worker(worker);
@@ -52,6 +61,7 @@ void BlockAscent::make_room(std::uint32_t visits) {
 }
 
 std::size_t BlockAscent::most_visits(Visit kind) const {
+  if (uses_lanes(kind)) return lanes_.size() * exchange_block(problem_.data, lanes_.size(), kind);
   const bool in_batches =
       problem_.delay == 0 && problem_.mode != Mode::async && !(is_compiled(kind) && short_visits_);
   return in_batches ? batch() : unstopped_visits;
@@ -60,6 +70,7 @@ std::size_t BlockAscent::most_visits(Visit kind) const {
 BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
   if (problem_.delay > 0) return visit_delayed(examples, kind);
   if (problem_.mode == Mode::async) return visit_async(examples, kind);
+  if (uses_lanes(kind)) return visit_lanes(examples, kind);
   return is_compiled(kind) ? visit_compiled(examples) : visit_batch(examples, kind);
 }
 
@@ -83,7 +94,7 @@ BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> exam
                              ? 0
                              : step.loss_change + weights_.product(data, step.changes) +
                                    weights_.product(data, step.deviations);
-    result.gain += take(step, kind, slope, [&](double scale) {
+    result.gain += take(step, kind, slope, 1.0, [&](double scale) {
       weights_.commit(data, step.changes, scale);
       weights_.commit(data, step.deviations, scale);
     });
@@ -111,7 +122,7 @@ BlockAscent::Result BlockAscent::visit_compiled(std::span<const std::uint32_t> e
     result.gap += step.block_gap;
     if (step.terms.empty()) continue;
     const double slope = k == 0 ? step.slope : step.loss_change + program_.product(step, weights_.data());
-    result.gain += take(step, Visit::cached, slope, [&](double scale) {
+    result.gain += take(step, Visit::cached, slope, 1.0, [&](double scale) {
       weights_.change([&](double* w) { program_.commit(step, scale, w); });
     });
   }
@@ -133,8 +144,8 @@ BlockAscent::Result BlockAscent::visit_compiled_in_turn(std::span<const std::uin
   return result;
 }
 
-void BlockAscent::visit_pair(std::uint32_t example, double* w, Result& result) {
-  const CachedProgram::Step step = program_.visit_pair(example, w);
+void BlockAscent::visit_pair(std::uint32_t example, double* w, double company, Result& result) {
+  const CachedProgram::Step step = program_.visit_pair(example, w, company);
   result.gap += step.gap;
   result.gain += step.gain;
   gap_[example] = std::max(0.0, gap_[example] - step.gain);
@@ -144,7 +155,7 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
   std::vector<Result> results(workers_.size());
   const std::size_t cells = weights_.size();
   problem_.arena.for_each_block(
-      examples.size(), async_block(problem_.data, workers_.size(), kind),
+      examples.size(), exchange_block(problem_.data, workers_.size(), kind),
       [&](std::size_t begin, std::size_t end, int index) {
         BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
         const auto start = WorkClock::Clock::now();
@@ -175,7 +186,7 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
 void BlockAscent::visit_alone(std::uint32_t example, Visit kind, double* w, BlockWorker& worker,
                               Result& result) {
   if (is_compiled(kind) && program_.count(example) <= 2) {
-    if (program_.is_pair(example)) visit_pair(example, w, result);
+    if (program_.is_pair(example)) visit_pair(example, w, worker.company, result);
     return;
   }
   const Dataset& data = problem_.data;
@@ -185,14 +196,15 @@ void BlockAscent::visit_alone(std::uint32_t example, Visit kind, double* w, Bloc
   result.gap += step.block_gap;
   if (is_compiled(kind)) {
     if (step.terms.empty()) return;
-    result.gain += take(step, kind, step.slope, [&](double scale) { program_.commit(step, scale, w); });
+    result.gain +=
+        take(step, kind, step.slope, worker.company, [&](double scale) { program_.commit(step, scale, w); });
     return;
   }
   const double slope =
       step.changes.empty() && step.deviations.empty()
           ? 0
           : step.loss_change + product(data, step.changes, w) + product(data, step.deviations, w);
-  result.gain += take(step, kind, slope, [&](double scale) {
+  result.gain += take(step, kind, slope, worker.company, [&](double scale) {
     add_changes(data, step.changes, scale, w);
     add_changes(data, step.deviations, scale, w);
   });
@@ -235,13 +247,13 @@ BlockAscent::Result BlockAscent::visit_delayed(std::span<const std::uint32_t> ex
     result.gap += step.block_gap;
     const bool compiled = is_compiled(kind);
     if (compiled ? step.terms.empty() : step.changes.empty() && step.deviations.empty()) {
-      take(step, kind, 0, [](double) {});
+      take(step, kind, 0, 1.0, [](double) {});
       continue;
     }
     const double slope = step.loss_change + (compiled ? program_.product(step, weights_.data())
                                                       : weights_.product(data, step.changes) +
                                                             weights_.product(data, step.deviations));
-    result.gain += take(step, kind, slope, [&](double scale) {
+    result.gain += take(step, kind, slope, 1.0, [&](double scale) {
       weights_.change([&](double* w) { add(step, scale, w); });
       pending.step = step;
       pending.scale = scale;
@@ -252,10 +264,11 @@ BlockAscent::Result BlockAscent::visit_delayed(std::span<const std::uint32_t> ex
 
 // The exact line search and the change; returns the gain in M·D.
 template <class Commit>
-double BlockAscent::take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes) {
+double BlockAscent::take(const BlockStep& step, Visit kind, double slope, double company,
+                         Commit&& commit_changes) {
   if (!is_compiled(kind)) gap_[step.example] = step.block_gap;
   if (!(slope > 0)) return 0;
-  const double scale = problem_.objective.weight_scale();
+  const double scale = company * problem_.objective.weight_scale();
   const double curvature = scale * std::max(0.0, step.curvature);
   const double length = curvature <= slope ? 1.0 : slope / curvature;
   commit_changes(-scale * length);
@@ -306,7 +319,7 @@ std::uint64_t BlockAscent::oracle_calls() const {
 
 std::uint64_t BlockAscent::bytes() const {
   return blocks_->bytes() + program_.bytes() + extrapolation_.bytes() + weights_.bytes() +
-         gap_.size() * sizeof(double);
+         (gap_.size() + lanes_.size() * weights_.size()) * sizeof(double);
 }
 
 std::optional<WorkSplit> BlockAscent::work() const {
@@ -329,6 +342,7 @@ void BlockAscent::save(ByteWriter& out) const {
   out.put_array(weights_.span());
   out.put_array(std::span<const double>(gap_));
   out.put(oracle_calls());
+  out.put(company_);
 }
 
 void BlockAscent::restore(ByteReader& in) {
@@ -342,6 +356,9 @@ void BlockAscent::restore(ByteReader& in) {
   weights_.assign(w);
   gap_ = gap;
   earlier_oracle_calls_ = in.get<std::uint64_t>();
+  company_ = in.get<double>();
+  if (!(company_ >= 1 && company_ <= std::max<double>(1, static_cast<double>(lanes_.size()))))
+    in.fail("has a company that its lanes are not");
 }
 
 }  // namespace margrave

@@ -10,6 +10,10 @@
 // have cores wait for each other's cache lines, visit for visit: three times as long on OCR words. Changes
 // of other tasks are seen a block late, so D may fall there.
 //
+// Lanes (BcfwOptions::lanes) are the same in deterministic mode: a fixed number of copies of w, on each of
+// which a run of visits is made, whoever makes them. What became of all copies is joined by one line search
+// (block_lanes.cpp).
+//
 // Problem::delay = D replays on one thread what staleness costs: visit k proposes against w as of D visits
 // earlier, and its line search and change are of the current w.
 #pragma once
@@ -30,10 +34,10 @@
 
 namespace margrave {
 
-// Asynchronous mode: visits that a worker makes on its copy of w between two exchanges with the others. Many
+// Visits that a worker or a lane makes on its copy of w between two exchanges with the others. Many
 // enough that copying w costs little beside them, few enough that W workers together are a small part of a
 // pass. Of the W − 1 others, each has one block of visits that are not seen, on average.
-std::size_t async_block(const Dataset& data, std::size_t workers, Visit kind);
+std::size_t exchange_block(const Dataset& data, std::size_t workers, Visit kind);
 
 class BlockAscent {
  public:
@@ -89,17 +93,24 @@ class BlockAscent {
   };
 
   void make_pass_room();
+  void make_lane_room();
   Result visit_batch(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_compiled(std::span<const std::uint32_t> examples);
   Result visit_compiled_in_turn(std::span<const std::uint32_t> examples);
+  // Each run on its own copy of w; then all of them together.
+  Result visit_lanes(std::span<const std::uint32_t> examples, Visit kind);
+  bool uses_lanes(Visit kind) const { return !lanes_.empty() && kind != Visit::collect; }
+  // The weights of the example's vertices, where visits of this kind change them.
+  std::span<double> vertex_weights(std::uint32_t example, Visit kind);
+  Result join_lanes(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_delayed(std::span<const std::uint32_t> examples, Visit kind);
   void propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker, BlockStep& step);
-  void visit_pair(std::uint32_t example, double* w, Result& result);
+  void visit_pair(std::uint32_t example, double* w, double company, Result& result);
   // The worker's visit, with its line search and change on the worker's own w.
   void visit_alone(std::uint32_t example, Visit kind, double* w, BlockWorker& worker, Result& result);
   template <class Commit>
-  double take(const BlockStep& step, Visit kind, double slope, Commit&& commit_changes);
+  double take(const BlockStep& step, Visit kind, double slope, double company, Commit&& commit_changes);
 
   Problem problem_;
   std::unique_ptr<DualBlocks> blocks_;
@@ -110,6 +121,13 @@ class BlockAscent {
   CachedProgram program_;
   bool short_visits_ = false;  // of program_
   PassExtrapolation extrapolation_;
+  struct Lane {
+    Buffer<double> w;
+    std::vector<double> before;  // weights of the visited examples' vertices, one after the other
+    Result result;
+  };
+  std::vector<Lane> lanes_;
+  double company_ = 1;                      // of lanes: how often a change is made that one alone would make
   std::vector<Pending> pending_;            // a ring of `delay` visits' changes
   std::uint64_t earlier_oracle_calls_ = 0;  // before a resumed run started
   WorkClock proposing_, committing_;

@@ -144,7 +144,8 @@ void CachedProgram::propose(const double* w, BlockWorker& worker, BlockStep& ste
   step.block_gap = std::max(0.0, most - mean);
   step.target.assign(weight.begin(), weight.end());
   const double* gram = s.gram.data() + at.gram;
-  const SimplexQp qp{n, n, gram, problem_.objective.weight_scale(), step.target.data(), gradient};
+  const double scale = worker.company * problem_.objective.weight_scale();
+  const SimplexQp qp{n, n, gram, scale, step.target.data(), gradient};
   if (take_steps(qp, options_, n) == 0) return;
   const double largest = find_moves(weight, step);
   if (step.moved.empty()) return;
@@ -162,7 +163,7 @@ void CachedProgram::propose(const double* w, BlockWorker& worker, BlockStep& ste
 }
 
 // Vertex 0 is the base: the gradient of vertex 1 is the slope of moving mass to it.
-CachedProgram::Step CachedProgram::visit_pair(std::size_t m, double* w) {
+CachedProgram::Step CachedProgram::visit_pair(std::size_t m, double* w, double company) {
   const Shelf& s = shelves_[m / shelf_examples];
   const Record& at = s.record[m % shelf_examples];
   const std::uint32_t end = s.record[m % shelf_examples + 1].part;
@@ -176,7 +177,7 @@ CachedProgram::Step CachedProgram::visit_pair(std::size_t m, double* w) {
   const double room = weight[1 - to];
   const double size = std::abs(slope);
   if (room == 0 || size <= negligible) return {0, 0};
-  const double scale = problem_.objective.weight_scale();
+  const double scale = company * problem_.objective.weight_scale();
   const double curvature = scale * std::max(0.0, gram[3]);
   const double mass = curvature * room <= size ? room : size / curvature;
   const double change = to == 0 ? scale * mass : -scale * mass;

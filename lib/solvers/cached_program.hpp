@@ -50,7 +50,7 @@ class CachedProgram {
   void propose(const double* w, BlockWorker& worker, BlockStep& step) const;
   // Most examples have two vertices, between which a step is a division.
   bool is_pair(std::size_t m) const { return begin_[m + 1] - begin_[m] == 2; }
-  Step visit_pair(std::size_t m, double* w);
+  Step visit_pair(std::size_t m, double* w, double company);
   // Asks for the memory that a visit of the example needs.
   void prefetch(std::size_t m) const;
   void apply(const BlockStep& step, double length) {
@@ -64,6 +64,7 @@ class CachedProgram {
 
   // All weights and losses, example by example; those of example m start at begin(m).
   std::span<const double> weights() const { return weight_; }
+  std::span<double> weights_of(std::size_t m) { return {weight_.data() + begin_[m], count(m)}; }
   std::span<const double> losses() const { return loss_; }
   std::size_t examples() const { return problem_.data.size(); }
   std::uint64_t begin(std::size_t m) const { return begin_[m]; }

@@ -59,6 +59,7 @@ struct BlockWorker {
   std::vector<std::uint32_t> labels;
   Buffer<double> gradient;
   Buffer<double> scores;   // of deviations or terms
+  double company = 1;      // changes of w are that many times too large: visits beside this one pull alike
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
   std::uint64_t replica_version = 0;
   BlockStep step;   // asynchronous mode

@@ -32,6 +32,7 @@ BcfwOptions block_options(const NSlackOptions& options) {
   BcfwOptions blocks;
   blocks.calls_per_visit = 1;
   blocks.inner_steps = options.inner_steps;
+  blocks.lanes = options.lanes;
   return blocks;
 }
 

@@ -47,6 +47,7 @@ class VertexBlocks final : public DualBlocks {
     double truth = potentials.score(g, g.labels());
     step.target.assign(b.weight, b.weight + b.count);
     worker.labels.resize(g.variables());
+    const double scale = worker.company * problem_.objective.weight_scale();
     double first_gap = 0;
     for (std::uint32_t call = 0; call < options_.calls_per_visit; ++call) {
       const Answer answer = ask(g, worker);
@@ -73,10 +74,9 @@ class VertexBlocks final : public DualBlocks {
       }
       if (visit == Visit::collect) break;
       step.before.assign(step.target.begin(), step.target.end());
-      const SimplexQp qp{b.count, b.capacity, b.gram, problem_.objective.weight_scale(), step.target.data(),
-                         gradient};
+      const SimplexQp qp{b.count, b.capacity, b.gram, scale, step.target.data(), gradient};
       if (take_steps(qp, options_, vertex) == 0 || call + 1 == options_.calls_per_visit) break;
-      follow(m, b, step, potentials);
+      follow(m, b, scale, step, potentials);
       truth = potentials.score(g, g.labels());
     }
     describe(b, step);
@@ -271,11 +271,11 @@ class VertexBlocks final : public DualBlocks {
   }
 
   // Brings the scores up to the weights that the steps from step.before to step.target would make.
-  void follow(std::size_t m, const VertexCache::Block& b, BlockStep& step, Potentials& potentials) const {
+  void follow(std::size_t m, const VertexCache::Block& b, double scale, BlockStep& step,
+              Potentials& potentials) const {
     merge_changes(b, step.before.data(), step);
-    const double scale = -problem_.objective.weight_scale();
     for (const DeviationChange& c : step.deviations)
-      gram_.add_to_scores(m, c.deviation, scale * c.coefficient, potentials);
+      gram_.add_to_scores(m, c.deviation, -scale * c.coefficient, potentials);
   }
 
   // The direction from `from` to step.target into step.deviations.

@@ -218,7 +218,7 @@ TEST(CachedProgram, VisitsOfPairsAreExactSteps) {
       if (!f.step.terms.empty()) f.program.commit(f.step, -f.objective.weight_scale(), wanted.data());
       const double gain = f.step.slope - f.objective.weight_scale() * f.step.curvature / 2;
       CachedProgram::Step taken{};
-      f.weights.change([&](double* w) { taken = f.program.visit_pair(m, w); });
+      f.weights.change([&](double* w) { taken = f.program.visit_pair(m, w, 1.0); });
       EXPECT_NEAR(taken.gap, f.step.block_gap, 1e-10);
       EXPECT_NEAR(taken.gain, f.step.terms.empty() ? 0 : gain, 1e-10);
       for (std::size_t i = 0; i < 2; ++i)

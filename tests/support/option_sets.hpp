@@ -80,6 +80,16 @@ inline std::vector<OptionSet> all_option_sets() {
   several.options.threads = 1;
   several.options.solver = BcfwOptions{.calls_per_visit = 3};
   sets.push_back(several);
+  for (const std::uint32_t lanes : {2U, 5U}) {
+    OptionSet in_lanes;
+    in_lanes.name = "pairwise, " + std::to_string(lanes) + " lanes";
+    in_lanes.options.threads = 2;
+    in_lanes.options.solver = BcfwOptions{.lanes = lanes};
+    sets.push_back(in_lanes);
+    in_lanes.name = "n-slack, " + std::to_string(lanes) + " lanes";
+    in_lanes.options.solver = NSlackOptions{.lanes = lanes};
+    sets.push_back(in_lanes);
+  }
   for (OptionSet& set : n_slack_option_sets()) sets.push_back(std::move(set));
   return sets;
 }
