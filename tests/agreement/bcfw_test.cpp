@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "margrave/error.hpp"
+#include "margrave/generate.hpp"
 #include "margrave/predict.hpp"
 #include "margrave/train.hpp"
 #include "model/topology.hpp"
@@ -145,6 +147,41 @@ TEST(Bcfw, RandomProblemsConverge) {
     EXPECT_EQ(result.report.status, Status::converged);
     const double primal = brute_force_primal(data, 0.02, Hamming::normalized, result.model.weights);
     EXPECT_NEAR(primal, result.report.last.primal, 1e-11 * (1 + primal));
+  }
+}
+
+TEST(Lanes, AreRefusedWhereTheyCannotBe) {
+  const Dataset data = tiny_problem("chain_shared");
+  const auto refused = [&](const SolverOptions& solver, Mode mode) {
+    TrainOptions options;
+    options.lambda = 0.1;
+    options.solver = solver;
+    options.mode = mode;
+    EXPECT_THROW(train(data, options), UsageError);
+  };
+  refused(BcfwOptions{.lanes = 2}, Mode::async);
+  refused(NSlackOptions{.lanes = 2}, Mode::async);
+  refused(BcfwOptions{.steps = Steps::plain, .lanes = 2}, Mode::deterministic);
+  refused(BcfwOptions{.steps = Steps::plain, .representation = Representation::marginals, .lanes = 2},
+          Mode::deterministic);
+}
+
+// Steps of all lanes together would be far too long where all examples are one: D must not fall all the same.
+TEST(Lanes, OfExamplesThatAreAlikeNeverLowerTheDual) {
+  const Dataset data = generate(SequenceOptions{.examples = 64});
+  double alone = 0;
+  for (const std::uint32_t lanes : {1U, 2U, 16U, 64U}) {
+    SCOPED_TRACE(lanes);
+    TrainOptions options;
+    options.lambda = 1e-3;
+    options.gap = 0;
+    options.max_epochs = 40;
+    options.solver = BcfwOptions{.lanes = lanes};
+    const Report report = train(data, options).report;
+    for (std::size_t k = 1; k < report.trace.size(); ++k)
+      EXPECT_GE(*report.trace[k].dual, *report.trace[k - 1].dual - 1e-12);
+    if (lanes == 1) alone = *report.last.dual;
+    EXPECT_GE(*report.last.dual, 0.9 * alone);
   }
 }
 
