@@ -173,9 +173,9 @@ TEST(Lanes, OfExamplesThatAreAlikeNeverLowerTheDual) {
   for (const std::uint32_t lanes : {1U, 2U, 16U, 64U}) {
     SCOPED_TRACE(lanes);
     TrainOptions options;
-    options.lambda = 1e-3;
+    options.lambda = 1e-4;
     options.gap = 0;
-    options.max_epochs = 40;
+    options.max_epochs = 300;
     options.solver = BcfwOptions{.lanes = lanes};
     const Report report = train(data, options).report;
     for (std::size_t k = 1; k < report.trace.size(); ++k)
