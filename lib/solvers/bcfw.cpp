@@ -20,8 +20,8 @@
 // Shared state: w alone. Deterministic mode: steps 1-2 run in parallel for a batch
 // against frozen w; steps 3-4 follow in batch order, each against the w that the ones
 // before left, so the dual never falls and a stale direction gets a shorter step or none.
-// Asynchronous mode: every task reads a private copy of w, refreshed by relaxed loads,
-// and adds to w atomically; an example's block belongs to the one task that visits it.
+// Lanes and asynchronous mode: visits on private copies of w that are exchanged after some
+// of them (block_ascent.hpp); an example's block belongs to the one task that visits it.
 //
 // Departs from the paper: averaging, where asked for, is over epochs (epoch k counts k-fold), not over steps.
 #include <cmath>

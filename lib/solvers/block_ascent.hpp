@@ -5,10 +5,10 @@
 //     length = clip01( <μ'−μ, θ> ÷ (|ψ(μ')−ψ(μ)|²/(λM)) )        w += length/(λM)·(ψ(μ') − ψ(μ))
 //
 // so that D never falls, and a direction found at stale weights gets a shorter step or none. Asynchronously,
-// every task makes its visits on a private copy of w, one after the other, and adds what became of it to w
-// atomically; an example's block belongs to the one task that visits it. Adding every change at once would
-// have cores wait for each other's cache lines, visit for visit: three times as long on OCR words. Changes
-// of other tasks are seen a block late, so D may fall there.
+// every task makes its visits on a private copy of w, one after the other, and adds what became of it to w,
+// shard by shard; an example's block belongs to the one task that visits it. Adding every change at once
+// would have cores wait for each other's cache lines, visit for visit: three times as long on OCR words.
+// Changes of other tasks are seen a block late, so D may fall there.
 //
 // Lanes (BcfwOptions::lanes) are the same in deterministic mode: a fixed number of copies of w, on each of
 // which a run of visits is made, whoever makes them. What became of all copies is joined by one line search
