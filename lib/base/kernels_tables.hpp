@@ -424,14 +424,9 @@ void log_sum_exp(const double* value, size_t rows, const double* table, size_t s
   for (size_t b = for_columns(stride, width, LogSumBlock{value, rows, table, stride, out}); b < width; ++b) {
     const double shift = out[b] == -infinity ? 0.0 : out[b];
     double sum = 0;
-    for (size_t a = 0; a < rows; ++a) {
-      double cell[lanes];
-      store(cell, exponential(splat((value[a] + table[a * stride + b]) - shift)));
-      sum += cell[0];
-    }
-    double logs[lanes];
-    store(logs, logarithm(splat(sum)));
-    out[b] = shift + logs[0];
+    for (size_t a = 0; a < rows; ++a)
+      sum += lane_maximum(exponential(splat((value[a] + table[a * stride + b]) - shift)));
+    out[b] = shift + lane_maximum(logarithm(splat(sum)));
   }
 }
 
