@@ -40,8 +40,8 @@ bool set_batch(SolverOptions& solver, std::uint32_t batch) {
 }
 
 std::uint32_t usual_delay(const Dataset& data, std::uint32_t workers) {
-  return static_cast<std::uint32_t>(
-      std::max<std::uint64_t>(1, (std::uint64_t{workers} - 1) * exchange_block(data, workers, Visit::oracle)));
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(
+      1, (std::uint64_t{workers} - 1) * exchange_block(data, workers, Visit::oracle)));
 }
 
 SimulatedRow batch_row(std::uint32_t workers, std::uint32_t visits) {
