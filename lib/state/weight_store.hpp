@@ -142,8 +142,8 @@ class WeightStore {
     for (std::uint64_t i = 0; i < size_; ++i) local[i] = load(i);
   }
   // w += own − seen, what a worker made of the copy it saw; then both are w. A shard that another worker has
-  // is come back to; workers that start at different shards rarely meet. A million compare-and-swaps would
-  // cost more than the visits between two exchanges.
+  // is come back to; workers that start at different shards rarely meet. One compare-and-swap
+  // per cell would cost as much as many of the visits between two exchanges.
   AtomicAdds exchange(double* own, double* seen, std::size_t first_shard) noexcept;
   AtomicAdds commit_async(const WeightChange& change, double scale) noexcept;
   double product_async(const WeightChange& change) const noexcept;

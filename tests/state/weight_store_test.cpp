@@ -205,24 +205,31 @@ TEST(WeightStoreAsync, NoUpdateIsLost) {
     EXPECT_EQ(store.load(cell), rounds / 4 * (1 + 2 + 3 + 4));  // integers: exact in any order
 }
 
-// A large batch of a small model is summed in parts: the definition, and the same bits at any number of
+// `given` are the changes in any form that commit() takes: the definition, and the same bits at any number of
 // threads.
-TEST(WeightStore, LargeBatchesAreSummedInParts) {
-  const Dataset data = random_problem(7);
-  Random random(5);
-  const auto changes = random_changes(random, data, 3000);
+template <class Given>
+void expect_committed(const Dataset& data, std::span<const CliqueChange> changes, const Given& given) {
   std::vector<long double> wanted(data.templates().storage(), 0.0L);
   for (const auto& c : changes) add_by_definition(data, c, 0.5, wanted);
   std::vector<double> first;
   for (const int threads : arena_threads()) {
     Arena arena(threads);
     WeightStore store(data.templates());
-    store.commit(arena, data, changes, 0.5);
+    store.commit(arena, data, given, 0.5);
     for (std::size_t i = 0; i < wanted.size(); ++i)
       EXPECT_NEAR(store.span()[i], static_cast<double>(wanted[i]), 1e-10);
     if (threads == 1) first.assign(store.span().begin(), store.span().end());
     EXPECT_TRUE(same_bits(store.span(), first));
   }
+}
+
+// A large batch of a small model is summed in parts: the definition, and the same bits at any number of
+// threads.
+TEST(WeightStore, LargeBatchesAreSummedInParts) {
+  const Dataset data = random_problem(7);
+  Random random(5);
+  const auto changes = random_changes(random, data, 3000);
+  expect_committed(data, changes, changes);
 }
 
 // Lists of changes are what they are one after the other, empty ones and one that is longer than a part too.
@@ -243,18 +250,7 @@ TEST(WeightStore, ListsOfChangesAreCommittedInOrder) {
   const auto check = [&](const Dataset& data, std::size_t count) {
     const auto changes = random_changes(random, data, count);
     const auto lists = cut(changes);
-    std::vector<long double> wanted(data.templates().storage(), 0.0L);
-    for (const auto& c : changes) add_by_definition(data, c, 0.5, wanted);
-    std::vector<double> first;
-    for (const int threads : arena_threads()) {
-      Arena arena(threads);
-      WeightStore store(data.templates());
-      store.commit(arena, data, lists, 0.5);
-      for (std::size_t i = 0; i < wanted.size(); ++i)
-        EXPECT_NEAR(store.span()[i], static_cast<double>(wanted[i]), 1e-10);
-      if (threads == 1) first.assign(store.span().begin(), store.span().end());
-      EXPECT_TRUE(same_bits(store.span(), first));
-    }
+    expect_committed(data, changes, lists);
   };
   for (const std::size_t count : {200U, 3000U}) {  // by shard, and in parts
     check(random_problem(7), count);
