@@ -39,7 +39,7 @@ enum class Representation : std::uint8_t { labellings, marginals };
 
 inline constexpr const char* lanes_help =
     "copies of the weights that visits work on beside each other in deterministic mode, for as many threads; "
-    "1: none";
+    "1: none; 0: two where there are as many examples as weights";
 
 /// Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013;
 /// pairwise steps and gap sampling: Osokin et al. 2016).
@@ -50,7 +50,10 @@ struct BcfwOptions {
   std::uint32_t inner_steps = 3;      ///< steps over cached labellings per visit
   std::uint32_t cached_passes = 30;   ///< at most this many passes without oracle per oracle pass
   std::uint32_t batch = 8;            ///< examples per frozen weight vector in deterministic mode
-  std::uint32_t lanes = 1;            ///< copies of w that visits work on beside each other; 1: none
+  static constexpr std::uint32_t automatic_lanes = 0;
+  /// Copies of w that visits work on beside each other; 1: none, and batches instead; automatic: two where
+  /// there are as many examples as weights.
+  std::uint32_t lanes = automatic_lanes;
   bool gap_sampling = true;
   bool averaging = false;
 
@@ -70,9 +73,10 @@ struct BcfwOptions {
                                 1e6},
         Field<S, std::uint32_t>{"cached-passes", &S::cached_passes,
                                 "most passes without oracle per oracle pass", 0, 1e6},
-        Field<S, std::uint32_t>{"batch", &S::batch, "examples per frozen weight vector in deterministic mode",
-                                1, 1e6},
-        Field<S, std::uint32_t>{"lanes", &S::lanes, lanes_help, 1, 256},
+        Field<S, std::uint32_t>{"batch", &S::batch,
+                                "examples per frozen weight vector in deterministic mode, without lanes", 1,
+                                1e6},
+        Field<S, std::uint32_t>{"lanes", &S::lanes, lanes_help, 0, 256},
         Field<S, bool>{"gap-sampling", &S::gap_sampling, "visit examples in proportion to their block gaps"},
         Field<S, bool>{"averaging", &S::averaging,
                        "also average the weights, late ones counted more; the better of the two is kept"}};
@@ -86,7 +90,7 @@ struct NSlackOptions {
   std::uint32_t qp_passes = 200;
   std::uint32_t inner_steps = 10;
   std::uint32_t batch = 32;
-  std::uint32_t lanes = 1;  ///< as of BcfwOptions
+  std::uint32_t lanes = BcfwOptions::automatic_lanes;  ///< as of BcfwOptions
 
   static constexpr std::string_view solver_name = "n-slack";
   static constexpr auto fields() {
@@ -99,9 +103,10 @@ struct NSlackOptions {
                                 1e6},
         Field<S, std::uint32_t>{"inner-steps", &S::inner_steps, "steps over cached labellings per visit", 1,
                                 1e6},
-        Field<S, std::uint32_t>{"batch", &S::batch, "examples per frozen weight vector in deterministic mode",
-                                1, 1e6},
-        Field<S, std::uint32_t>{"lanes", &S::lanes, lanes_help, 1, 256}};
+        Field<S, std::uint32_t>{"batch", &S::batch,
+                                "examples per frozen weight vector in deterministic mode, without lanes", 1,
+                                1e6},
+        Field<S, std::uint32_t>{"lanes", &S::lanes, lanes_help, 0, 256}};
   }
 };
 

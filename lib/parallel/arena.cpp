@@ -1,10 +1,7 @@
 #include "parallel/arena.hpp"
 
-#include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 #include <sched.h>
@@ -14,10 +11,11 @@
 #include <cmath>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
-#include "parallel/work_clock.hpp"
+#include "parallel/work_board.hpp"
 
 namespace margrave {
 
@@ -51,14 +49,44 @@ int usable_cores() {
 }
 
 struct Arena::State {
-  explicit State(int threads) : arena(threads) {
+  explicit State(int threads)
+      : arena(threads), board(threads, threads <= usable_cores()), slots(static_cast<std::size_t>(threads)) {
     // An arena alone never gets more threads than the machine has cores. Where several limits are alive, TBB
     // takes the smallest: set one only where it is needed.
     if (threads > usable_cores())
       limit.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+    slots.front().test_and_set();  // the caller's
   }
+  ~State() {
+    board.close();
+    arena.execute([this] { helpers.wait(); });
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // Asks for helpers, as far as there are not enough yet.
+  void enlist(std::size_t wanted) {
+    while (enlisted.load(std::memory_order_relaxed) < wanted) {
+      enlisted.fetch_add(1, std::memory_order_relaxed);
+      arena.enqueue(helpers.defer([this] { help(); }));
+    }
+  }
+  // No more helpers are enlisted than there are slots.
+  void help() {
+    std::size_t slot = 0;
+    while (slots[slot].test_and_set(std::memory_order_acquire)) slot = (slot + 1) % slots.size();
+    board.help(static_cast<int>(slot));
+    slots[slot].clear(std::memory_order_release);
+    enlisted.fetch_sub(1, std::memory_order_relaxed);
+  }
+
   std::optional<tbb::global_control> limit;
   tbb::task_arena arena;
+  tbb::task_group helpers;
+  WorkBoard board;
+  std::vector<std::atomic_flag> slots;  // by worker
+  std::atomic<std::size_t> enlisted{0};
+  std::atomic<bool> busy{false};
 };
 
 Arena::Arena(int threads) : threads_(threads > 0 ? threads : usable_cores()) {
@@ -66,55 +94,22 @@ Arena::Arena(int threads) : threads_(threads > 0 ? threads : usable_cores()) {
 }
 Arena::~Arena() = default;
 
-namespace {
-
-constexpr std::size_t takes_per_share = 4;  // a thread takes this part of its share of what is left at once
-
-// Blocks that follow each other on one thread are timed together.
-struct Blocks {
-  std::size_t n, grain;
-  FunctionRef<void(std::size_t, std::size_t, int)> body;
-  WorkClock* clock;
-
-  std::size_t count() const { return (n + grain - 1) / grain; }
-  void run(std::size_t first, std::size_t last, int worker) const {
-    const auto start = clock != nullptr ? WorkClock::Clock::now() : WorkClock::Clock::time_point{};
-    for (std::size_t b = first; b != last; ++b) body(b * grain, std::min(n, (b + 1) * grain), worker);
-    if (clock != nullptr) clock->add(worker, WorkClock::Clock::now() - start);
-  }
-  // One task per thread, each of which takes blocks off the front while there are any: several at once at
-  // first, single ones at the end, so that nobody waits for longer than a block takes. Ranges that are split
-  // among thieves leave the last two blocks to one thread, which batches of few blocks feel.
-  void run_in_parallel(int threads) const {
-    const std::size_t all = count();
-    const std::size_t share = takes_per_share * static_cast<std::size_t>(threads);
-    std::atomic<std::size_t> next{0};
-    tbb::parallel_for(
-        tbb::blocked_range<int>(0, threads, 1),
-        [&](const tbb::blocked_range<int>&) {
-          const int worker = tbb::this_task_arena::current_thread_index();
-          std::size_t first = next.load(std::memory_order_relaxed);
-          while (first < all && !tbb::is_current_task_group_canceling()) {
-            const std::size_t last = first + std::max<std::size_t>(1, (all - first) / share);
-            if (!next.compare_exchange_weak(first, last, std::memory_order_relaxed)) continue;
-            run(first, last, worker);
-            first = next.load(std::memory_order_relaxed);
-          }
-        },
-        tbb::simple_partitioner{});
-  }
-};
-
-}  // namespace
-
 void Arena::for_each_block(std::size_t n, std::size_t grain,
                            FunctionRef<void(std::size_t, std::size_t, int)> body, WorkClock* clock) {
-  const Blocks blocks{n, grain, body, clock};
-  if (threads_ == 1 || blocks.count() <= 1) {  // the parallel machinery costs nothing where it cannot help
-    blocks.run(0, blocks.count(), 0);
+  const BlockJob job{n, grain, body, clock};
+  const std::size_t blocks = job.count();
+  if (threads_ == 1 || blocks <= 1) {  // the parallel machinery costs nothing where it cannot help
+    job.run(0, blocks, 0);
     return;
   }
-  state_->arena.execute([&] { blocks.run_in_parallel(threads_); });
+  if (state_->busy.exchange(true, std::memory_order_acquire))
+    throw std::logic_error("an arena runs one loop at a time");
+  struct Ready {
+    std::atomic<bool>& busy;
+    ~Ready() { busy.store(false, std::memory_order_release); }
+  } const ready{state_->busy};
+  state_->enlist(std::min(static_cast<std::size_t>(threads_), blocks) - 1);
+  state_->board.run(job);
 }
 
 }  // namespace margrave

@@ -1,37 +1,17 @@
-// All threads of a run: one TBB arena. This folder is the
+// All threads of a run: one TBB arena, whose workers help at one board (work_board.hpp). This folder is the
 // only one that includes TBB, and no TBB type leaves it.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <type_traits>
-#include <utility>
 #include <vector>
+
+#include "parallel/function_ref.hpp"
 
 namespace margrave {
 
 // Cores this process may use: affinity mask and cgroup quota honoured.
 int usable_cores();
-
-// A reference to a callable; costs one indirect call per block, not per item.
-template <class Signature>
-class FunctionRef;
-template <class R, class... A>
-class FunctionRef<R(A...)> {
- public:
-  template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
-      FunctionRef(F&& f)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
-        call_([](void* o, A... a) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(o))(std::forward<A>(a)...);
-        }) {}
-  R operator()(A... a) const { return call_(object_, std::forward<A>(a)...); }
-
- private:
-  void* object_;
-  R (*call_)(void*, A...);
-};
 
 class WorkClock;
 
@@ -47,8 +27,8 @@ class Arena {
 
   // Runs body(begin, end, worker) over blocks of `grain` items: block b is [b·grain, (b+1)·grain). The
   // blocks never depend on the number of threads; who runs which does. worker < threads() names the thread's
-  // slot in per-worker scratch. Not to be nested: a body that waits for an inner call may be handed another
-  // outer block meanwhile, with the same slot. `clock`, where there is one, gets the time spent in bodies.
+  // slot in per-worker scratch. For one thread at a time, and not to be nested: throws std::logic_error.
+  // `clock`, where there is one, gets the time spent in bodies.
   void for_each_block(std::size_t n, std::size_t grain, FunctionRef<void(std::size_t, std::size_t, int)> body,
                       WorkClock* clock = nullptr);
 

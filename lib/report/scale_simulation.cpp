@@ -31,6 +31,7 @@ bool set_batch(SolverOptions& solver, std::uint32_t batch) {
       [&]<class Options>(Options& options) {
         if constexpr (requires { options.batch; }) {
           options.batch = batch;
+          if constexpr (requires { options.lanes; }) options.lanes = 1;  // batches, not lanes
           return true;
         } else {
           return false;

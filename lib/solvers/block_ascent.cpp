@@ -18,6 +18,22 @@ constexpr std::size_t ahead = 2;
 // Visits without the oracle go over the compiled cache.
 bool is_compiled(Visit kind) { return kind == Visit::cached; }
 
+// Throws UsageError for lanes that are asked for and cannot be.
+std::size_t count_lanes(const Problem& problem, const DualBlocks& blocks, std::uint32_t asked) {
+  if (asked == BcfwOptions::automatic_lanes) {
+    // Copies of w must be cheap beside the visits between two exchanges.
+    const bool worthwhile = problem.data.templates().storage() <= problem.data.size();
+    return worthwhile && blocks.cache() != nullptr && problem.mode != Mode::async && problem.delay == 0 ? 2
+                                                                                                        : 0;
+  }
+  if (asked == 1) return 0;
+  if (problem.mode == Mode::async)
+    throw UsageError("lanes are for the deterministic mode: asynchronous workers have copies of w anyway");
+  if (blocks.cache() == nullptr)
+    throw UsageError("lanes need cached labellings, which plain steps and marginals do without");
+  return asked;
+}
+
 }  // namespace
 
 std::size_t exchange_block(const Dataset& data, std::size_t workers, Visit kind) {
@@ -38,16 +54,10 @@ BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blo
       steps_(std::min(batch, problem.data.size())),
       program_(problem, options),
       extrapolation_(problem, program_, weights_),
-      lanes_(options.lanes > 1 ? options.lanes : 0),
+      lanes_(count_lanes(problem, *blocks_, options.lanes)),
       pending_(problem.delay),
       proposing_(problem.arena.threads()),
-      committing_(problem.arena.threads()) {
-  if (lanes_.empty()) return;
-  if (problem.mode == Mode::async)
-    throw UsageError("lanes are for the deterministic mode: asynchronous workers have copies of w anyway");
-  if (blocks_->cache() == nullptr)
-    throw UsageError("lanes need cached labellings, which plain steps and marginals do without");
-}
+      committing_(problem.arena.threads()) {}
 
 void BlockAscent::make_room(std::uint32_t visits) {
   blocks_->make_room(visits);

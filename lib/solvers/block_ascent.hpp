@@ -98,6 +98,7 @@ class BlockAscent {
   Result visit_compiled(std::span<const std::uint32_t> examples);
   Result visit_compiled_in_turn(std::span<const std::uint32_t> examples);
   // Each run on its own copy of w; then all of them together.
+  void cut_lanes(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_lanes(std::span<const std::uint32_t> examples, Visit kind);
   bool uses_lanes(Visit kind) const { return !lanes_.empty() && kind != Visit::collect; }
   // The weights of the example's vertices, where visits of this kind change them.
@@ -123,7 +124,9 @@ class BlockAscent {
   PassExtrapolation extrapolation_;
   struct Lane {
     Buffer<double> w;
-    std::vector<double> before;  // weights of the visited examples' vertices, one after the other
+    std::vector<double> before;      // weights of the visited examples' vertices, one after the other
+    std::size_t begin = 0, end = 0;  // of the stretch of visits
+    double squared_change = 0;       // |company·Δ_l|²
     Result result;
   };
   std::vector<Lane> lanes_;

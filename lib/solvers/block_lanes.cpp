@@ -33,7 +33,8 @@ void BlockAscent::make_lane_room() {
     largest = std::max<std::size_t>(largest, blocks_->cache()->capacity(m));
   for (Lane& lane : lanes_) {
     lane.w.reserve(weights_.size());
-    lane.before.reserve((exchange_block(problem_.data, lanes_.size(), Visit::cached) + 1) * largest);
+    lane.before.reserve((lanes_.size() * exchange_block(problem_.data, lanes_.size(), Visit::cached)) *
+                        largest);
   }
 }
 
@@ -43,10 +44,26 @@ std::span<double> BlockAscent::vertex_weights(std::uint32_t example, Visit kind)
   return {b.weight, b.count};
 }
 
+// Runs that take about as long as each other.
+void BlockAscent::cut_lanes(std::span<const std::uint32_t> examples, Visit kind) {
+  const auto length = [&](std::uint32_t m) {
+    return 1 + (kind == Visit::cached ? program_.size(m) : problem_.data[m].variables());
+  };
+  std::uint64_t all = 0;
+  for (const std::uint32_t m : examples) all += length(m);
+  std::size_t k = 0;
+  std::uint64_t before = 0;
+  for (std::size_t l = 0; l < lanes_.size(); ++l) {
+    lanes_[l].begin = k;
+    for (; k < examples.size() && before * lanes_.size() < all * (l + 1); ++k) before += length(examples[k]);
+    lanes_[l].end = k;
+  }
+}
+
 BlockAscent::Result BlockAscent::visit_lanes(std::span<const std::uint32_t> examples, Visit kind) {
-  const std::size_t lanes = lanes_.size();
+  cut_lanes(examples, kind);
   problem_.arena.for_each_block(
-      lanes, 1,
+      lanes_.size(), 1,
       [&](std::size_t l, std::size_t, int index) {
         Lane& lane = lanes_[l];
         BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
@@ -55,9 +72,8 @@ BlockAscent::Result BlockAscent::visit_lanes(std::span<const std::uint32_t> exam
         lane.before.clear();
         lane.result = {};
         worker.company = company_;
-        const std::size_t end = examples.size() * (l + 1) / lanes;
-        for (std::size_t k = examples.size() * l / lanes; k < end; ++k) {
-          if (kind == Visit::cached && k + ahead < end) program_.prefetch(examples[k + ahead]);
+        for (std::size_t k = lane.begin; k < lane.end; ++k) {
+          if (kind == Visit::cached && k + ahead < lane.end) program_.prefetch(examples[k + ahead]);
           const std::span<const double> before = vertex_weights(examples[k], kind);
           lane.before.insert(lane.before.end(), before.begin(), before.end());
           visit_alone(examples[k], kind, w, worker, lane.result);
@@ -65,6 +81,9 @@ BlockAscent::Result BlockAscent::visit_lanes(std::span<const std::uint32_t> exam
           lane.before.resize(lane.before.size() - before.size() + vertex_weights(examples[k], kind).size());
         }
         worker.company = 1;
+        // From here on, the change.
+        kernels().add_scaled(weights_.data(), weights_.size(), -1.0, w);
+        lane.squared_change = kernels().dot_dd(w, w, weights_.size());
       },
       &proposing_);
   const auto start = WorkClock::Clock::now();
@@ -76,14 +95,11 @@ BlockAscent::Result BlockAscent::visit_lanes(std::span<const std::uint32_t> exam
 BlockAscent::Result BlockAscent::join_lanes(std::span<const std::uint32_t> examples, Visit kind) {
   const std::size_t cells = weights_.size();
   double* const sum = lanes_.front().w.data();  // becomes company·Σ_l Δ_l
-  const double* const w = weights_.data();
   double own = 0;
   Result result;
-  for (Lane& lane : lanes_) {
-    double* const d = lane.w.data();
-    for (std::size_t i = 0; i < cells; ++i) d[i] -= w[i];
-    own += kernels().dot_dd(d, d, cells);
-    if (d != sum) kernels().add_scaled(d, cells, 1.0, sum);
+  for (const Lane& lane : lanes_) {
+    if (lane.w.data() != sum) kernels().add_scaled(lane.w.data(), cells, 1.0, sum);
+    own += lane.squared_change;
     result.gain += lane.result.gain;
     result.gap += lane.result.gap;
   }
@@ -93,10 +109,9 @@ BlockAscent::Result BlockAscent::join_lanes(std::span<const std::uint32_t> examp
   const double length = slope >= too_long * curvature ? 1.0 : std::max(0.0, slope / curvature);
   weights_.change([&](double* changed) { kernels().add_scaled(sum, cells, length / company_, changed); });
   if (length < 1) {
-    for (std::size_t l = 0; l < lanes_.size(); ++l) {
-      const double* before = lanes_[l].before.data();
-      const std::size_t end = examples.size() * (l + 1) / lanes_.size();
-      for (std::size_t k = examples.size() * l / lanes_.size(); k < end; ++k) {
+    for (const Lane& lane : lanes_) {
+      const double* before = lane.before.data();
+      for (std::size_t k = lane.begin; k < lane.end; ++k) {
         const std::span<double> weight = vertex_weights(examples[k], kind);
         if (!weight.empty()) move_weights(weight, before, 1 - length);
         before += weight.size();

@@ -128,7 +128,7 @@ class VertexBlocks final : public DualBlocks {
   void reserve_worker(BlockWorker& worker) const override {
     worker.gradient.reserve(2 * most_labellings_);
     worker.scores.reserve(2 * most_changes_);
-    worker.gram.block_out.reserve(most_labellings_ + 1);
+    worker.gram.block_out.reserve(most_labellings_);
   }
   std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
   void save(ByteWriter& out) const override { cache_.save(out); }
@@ -220,7 +220,7 @@ class VertexBlocks final : public DualBlocks {
   template <class Row>
   void for_each_row(std::size_t m, FeatureGram::Scratch& scratch, Row&& row) const {
     const VertexCache::Block b = cache_.block(m);
-    std::vector<double> products(b.count + 1U);
+    std::vector<double> products(b.count);
     for (std::uint32_t k = 0; k < b.count; ++k) {
       cache_.products(m, k, gram_, scratch, products.data());
       row(k, products);

@@ -88,20 +88,6 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
   });
 }
 
-void FeatureGram::products(std::size_t m, const CachedLabel* added, const CachedLabel* known,
-                           std::size_t count, Scratch& scratch, double* out) const {
-  std::fill_n(out, count + 1, 0.0);
-  const FactorGraph g = (*data_)[m];
-  for (const Group& group : shapes_[g.topology_index()].groups) {
-    if (group.scattered) {
-      scatter_products(g, group, added, known, count, scratch, out);
-    } else {
-      gram_products(g, group, gram_.data() + gram_begin_[m] + group.gram_offset, added, known, count, scratch,
-                    out);
-    }
-  }
-}
-
 void FeatureGram::deviation_products(std::size_t m, std::span<const Deviation> deviations,
                                      std::span<const std::uint32_t> parts, const double* masses,
                                      Scratch& scratch, double* out) const {
@@ -194,67 +180,6 @@ void FeatureGram::add_to_scores(std::size_t m, const Deviation& deviation, doubl
       if (row == deviation.row) score += coefficient * product(deviation.joint, y);
       if (row == deviation.truth_row) score -= coefficient * product(deviation.truth, y);
     }
-  }
-}
-
-void FeatureGram::scatter_products(const FactorGraph& graph, const Group& group, const CachedLabel* added,
-                                   const CachedLabel* known, std::size_t count, Scratch& scratch,
-                                   double* out) const {
-  const Topology& top = graph.topology();
-  const Template& t = data_->templates()[group.template_index];
-  double* block = scratch.zeros(t.stride * t.inputs);
-  // visit(place in the block, coefficient of ψ(labels) there)
-  const auto for_each_difference = [&](const CachedLabel* labels, auto&& visit) {
-    for (const std::uint32_t a : group.cliques) {
-      const std::size_t truth = joint_state(top, a, graph.labels());
-      const std::size_t joint = joint_state(top, a, labels);
-      if (truth == joint) continue;
-      const auto shifted = [&](std::uint64_t cell, double value) { visit(cell - t.offset, value); };
-      for_each_weight(*data_, t, graph.input_of(a), truth, 1.0, shifted);
-      for_each_weight(*data_, t, graph.input_of(a), joint, -1.0, shifted);
-    }
-  };
-  for_each_difference(added, [&](std::uint64_t at, double value) { block[at] += value; });
-  for (std::size_t k = 0; k < count; ++k) {
-    double sum = 0;
-    for_each_difference(known + k * top.variables(),
-                        [&](std::uint64_t at, double value) { sum += block[at] * value; });
-    out[k] += sum;
-  }
-  double norm = 0;
-  for_each_difference(added, [&](std::uint64_t at, double value) { norm += block[at] * value; });
-  out[count] += norm;
-  for_each_difference(added, [&](std::uint64_t at, double) { block[at] = 0; });
-}
-
-void FeatureGram::gram_products(const FactorGraph& graph, const Group& group, const double* gram,
-                                const CachedLabel* added, const CachedLabel* known, std::size_t count,
-                                Scratch& scratch, double* out) const {
-  const Topology& top = graph.topology();
-  const Template& t = data_->templates()[group.template_index];
-  const std::size_t n = group.cliques.size();
-  const auto row = [&](std::size_t i, const auto& labels) {
-    return t.row_of[joint_state(top, group.cliques[i], labels)];
-  };
-  scratch.differing.clear();
-  for (std::uint32_t i = 0; i < n; ++i)
-    if (row(i, added) != row(i, graph.labels())) scratch.differing.push_back(i);
-  if (scratch.differing.empty()) return;
-  for (std::size_t k = 0; k <= count; ++k) {
-    const CachedLabel* other = k < count ? known + k * top.variables() : added;
-    double sum = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-      const std::int32_t other_row = row(j, other);
-      const std::int32_t other_truth = row(j, graph.labels());
-      if (other_row == other_truth) continue;
-      for (const std::uint32_t i : scratch.differing) {
-        const std::int32_t added_row = row(i, added);
-        const std::int32_t truth = row(i, graph.labels());
-        const int sign = shared_rows(added_row, truth, other_row, other_truth);
-        if (sign != 0) sum += sign * gram[i * n + j];
-      }
-    }
-    out[k] += sum;
   }
 }
 

@@ -1,11 +1,11 @@
-// Inner products of feature differences <ψ(a), ψ(b)> of vertices of one example, of labellings from the
-// example's own small Gram matrices.
+// Inner products of feature differences <ψ(a), ψ(b)> of vertices of one example, from the example's own
+// small Gram matrices.
 //
-// ψ(a) = Σ_α φ_α(y*) − φ_α(a) is non-zero only where a differs from the truth. For templates with several
-// inputs, the products <x_α, x_β> of the example's cliques are computed once and kept (n² numbers for n
-// cliques); for templates with one input, for long examples and for per-state inputs the new labelling is
-// scattered into a scratch weight block instead. Where vertices are fractional, Σ_α Σ_y μ_α(y) ψ_α(y), the
-// products go from deviation to deviation (model/deviation.hpp) in the same two ways.
+// −ψ(a) is a sum of deviations from the truth (model/deviation.hpp), of which the vertices of an example
+// share many: products go from deviation to deviation. For templates with several inputs, the products
+// <x_α, x_β> of the example's cliques are computed once and kept (n² numbers for n cliques); for templates
+// with one input, for long examples and for per-state inputs the vertex is scattered into a scratch weight
+// block instead.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,7 @@ class FeatureGram {
     }
     Buffer<double> block;
     std::uint64_t block_size = 0;
-    std::vector<std::uint32_t> differing;
-    Buffer<double> block_out;  // products of a labelling that is being added
+    Buffer<double> block_out;  // products of a vertex that is being added
     DeviationIndex deviations;
     std::vector<std::uint32_t> first_part, next_part;  // of each group: the parts of a vertex there, linked
     Buffer<double> deviation_out;
@@ -63,9 +62,6 @@ class FeatureGram {
               fractional != nullptr ? std::span<const Mass>(fractional[k]) : std::span<const Mass>()};
     }
   };
-  // out[k] = <ψ(added), ψ(known(k))> for `count` labellings in a row, and out[count] = |ψ(added)|².
-  void products(std::size_t m, const CachedLabel* added, const CachedLabel* known, std::size_t count,
-                Scratch& scratch, double* out) const;
   // out[j] = <Σ_i masses[i]·deviations[parts[i]], deviations[j]> for all deviations of the example; masses
   // are 1 where there are none.
   void deviation_products(std::size_t m, std::span<const Deviation> deviations,
@@ -95,14 +91,9 @@ class FeatureGram {
     std::uint64_t gram_cells = 0;
   };
 
-  void scatter_products(const FactorGraph& graph, const Group& group, const CachedLabel* added,
-                        const CachedLabel* known, std::size_t count, Scratch& scratch, double* out) const;
   void scatter_deviations(const FactorGraph& graph, std::span<const Deviation> deviations,
                           std::span<const std::uint32_t> parts, const double* masses, Scratch& scratch,
                           double* out) const;
-  void gram_products(const FactorGraph& graph, const Group& group, const double* gram,
-                     const CachedLabel* added, const CachedLabel* known, std::size_t count, Scratch& scratch,
-                     double* out) const;
 
   const Dataset* data_;
   std::vector<Shape> shapes_;

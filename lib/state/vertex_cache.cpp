@@ -208,7 +208,7 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
     list_deviations(m, at, scratch.deviations);
   }
   double* row = b.gram + std::size_t{at} * s.capacity;
-  const double* product = scratch.block_out.reserve(s.count + 1U);
+  const double* product = scratch.block_out.reserve(s.count);
   products(m, at, gram, scratch, scratch.block_out.data());
   for (std::uint32_t k = 0; k < s.count; ++k) row[k] = b.gram[std::size_t{k} * s.capacity + at] = product[k];
   return at;
@@ -217,11 +217,6 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
 void VertexCache::products(std::size_t m, std::uint32_t k, const FeatureGram& gram,
                            FeatureGram::Scratch& scratch, double* out) const {
   const Block b = block(m);
-  if (b.fractional == nullptr) {
-    // The vertex stands in the list, so that its square comes out there and again behind it.
-    gram.products(m, b.labels + std::size_t{k} * blocks_[m].variables, b.labels, b.count, scratch, out);
-    return;
-  }
   double* with = scratch.deviation_out.reserve(b.deviations.size());
   const std::span<const std::uint32_t> parts(b.parts + b.runs[k].begin, b.parts + b.runs[k].end);
   gram.deviation_products(m, b.deviations, parts, b.masses != nullptr ? b.masses + b.runs[k].begin : nullptr,
@@ -306,7 +301,7 @@ void VertexCache::make_room(std::size_t m, std::uint32_t visits, std::uint32_t k
   const std::size_t cliques = (*data_)[m].cliques();
   const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
   const auto make = [more](auto& list) {
-    if (list.capacity() < list.size() + more) list.reserve(2 * list.size() + more);
+    if (list.capacity() < list.size() + more) list.reserve(2 * (list.size() + more));
   };
   make(s.deviations);
   make(s.parts);

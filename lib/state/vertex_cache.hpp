@@ -70,7 +70,7 @@ class VertexCache {
   // full; `absent` where that is impossible until make_room() has run.
   std::uint32_t add(std::size_t m, std::span<const std::uint32_t> labels, std::span<const Mass> fractional,
                     const FeatureGram& gram, FeatureGram::Scratch& scratch);
-  // out[j] = <ψ(vertex k), ψ(vertex j)> for all vertices of the block; there is room for one number more.
+  // out[j] = <ψ(vertex k), ψ(vertex j)> for all vertices of the block.
   void products(std::size_t m, std::uint32_t k, const FeatureGram& gram, FeatureGram::Scratch& scratch,
                 double* out) const;
   // Room for `visits` more vertices in every block; where there is none, all but the youngest `keep_unused`

@@ -115,6 +115,30 @@ TEST(Arena, AnExceptionFromABlockReachesTheCallerAndTheArenaStaysUsable) {
   }
 }
 
+TEST(Arena, RefusesALoopWithinALoop) {
+  Arena arena(2);
+  const auto nested = [&] {
+    arena.for_each_block(4, 1, [&](std::size_t, std::size_t, int) {
+      arena.for_each_block(4, 1, [](std::size_t, std::size_t, int) {});
+    });
+  };
+  EXPECT_THROW(nested(), std::logic_error);
+  std::atomic<int> count = 0;
+  arena.for_each_block(100, 1, [&](std::size_t, std::size_t, int) { ++count; });
+  EXPECT_EQ(count, 100);
+}
+
+// Helpers leave when nothing comes for a while, and come again.
+TEST(Arena, WorksAfterItsThreadsHaveLeft) {
+  Arena arena(3);
+  for (int round = 0; round < 5; ++round) {
+    std::vector<int> visits(50);
+    arena.for_each_block(50, 1, [&](std::size_t begin, std::size_t, int) { ++visits[begin]; });
+    EXPECT_EQ(std::count(visits.begin(), visits.end(), 1), 50);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  }
+}
+
 TEST(Arena, TheClockHasTheTimeSpentInBodies) {
   for (const int threads : {1, 3}) {
     Arena arena(threads);

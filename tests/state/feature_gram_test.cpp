@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "base/random.hpp"
@@ -13,35 +14,77 @@
 namespace margrave::test {
 namespace {
 
-// Every product of random labellings against the dense feature vectors.
+// Vertices of one example as their deviations: one list, a run of it for each vertex.
+class Listed {
+ public:
+  Listed(const Dataset& data, std::size_t m) : data_(data), m_(m) {}
+  void add(const VertexView& vertex) {
+    for_each_deviation(data_, data_[m_], vertex, [&](const Deviation& d, double mass) {
+      numbers_.push_back(static_cast<std::uint32_t>(deviations_.size()));
+      deviations_.push_back(d);
+      masses_.push_back(mass);
+    });
+    ends_.push_back(numbers_.size());
+  }
+  void add(const Labelling& y) {
+    const std::vector<CachedLabel> labels(y.begin(), y.end());
+    add(VertexView{labels.data(), {}});
+  }
+  // <ψ(a), ψ(k)> for all k
+  std::vector<double> products(const FeatureGram& gram, std::size_t a, FeatureGram::Scratch& scratch) const {
+    std::vector<double> with(deviations_.size() + 1, -77.0);
+    const auto run = std::span(numbers_).subspan(ends_[a], ends_[a + 1] - ends_[a]);
+    gram.deviation_products(m_, deviations_, run, masses_.data() + ends_[a], scratch, with.data());
+    EXPECT_EQ(with.back(), -77.0) << "written beyond the end";
+    std::vector<double> out(ends_.size() - 1);
+    for (std::size_t k = 0; k < out.size(); ++k)
+      for (std::size_t j = ends_[k]; j < ends_[k + 1]; ++j) out[k] += masses_[j] * with[j];
+    return out;
+  }
+
+ private:
+  const Dataset& data_;
+  std::size_t m_;
+  std::vector<Deviation> deviations_;
+  std::vector<double> masses_;
+  std::vector<std::uint32_t> numbers_;
+  std::vector<std::size_t> ends_{0};
+};
+
+// All products of vertices against those of their dense feature vectors.
+void expect_products(const FeatureGram& gram, const Listed& listed,
+                     const std::vector<std::vector<double>>& psi) {
+  FeatureGram::Scratch scratch;
+  for (std::size_t a = 0; a < psi.size(); ++a) {
+    const std::vector<double> out = listed.products(gram, a, scratch);
+    double scale = 1;
+    for (const double x : psi[a]) scale += x * x;
+    for (std::size_t k = 0; k < psi.size(); ++k) {
+      double wanted = 0;
+      for (std::size_t i = 0; i < psi[k].size(); ++i) wanted += psi[k][i] * psi[a][i];
+      EXPECT_NEAR(out[k], wanted, 1e-12 * scale) << "vertices " << a << ", " << k;
+    }
+  }
+}
+
 void check_products(const Dataset& data, std::uint64_t seed) {
   Arena arena(arena_threads().back());
   const FeatureGram gram(data, arena);
-  FeatureGram::Scratch scratch;
   Random random(seed);
   for (std::size_t m = 0; m < data.size(); ++m) {
+    SCOPED_TRACE(m);
     const FactorGraph g = data[m];
-    constexpr std::size_t count = 5;
-    std::vector<CachedLabel> known;
+    Listed listed(data, m);
     std::vector<std::vector<double>> psi;
-    for (std::size_t k = 0; k <= count; ++k) {
+    for (std::size_t k = 0; k <= 5; ++k) {
       Labelling y = truth_of(g);
       for (std::size_t i = 0; i < y.size(); ++i)  // labelling 1 is the truth
         if (k != 1 && random.below(2) == 0)
           y[i] = static_cast<std::uint32_t>(random.below(g.topology().states[i]));
-      known.insert(known.end(), y.begin(), y.end());
+      listed.add(y);
       psi.push_back(feature_difference(data, g, y));
     }
-    std::vector<double> out(count + 2, -77.0);
-    gram.products(m, known.data() + count * g.variables(), known.data(), count, scratch, out.data());
-    EXPECT_EQ(out[count + 1], -77.0) << "written beyond the end";
-    double scale = 1;
-    for (const double x : psi[count]) scale += x * x;
-    for (std::size_t k = 0; k <= count; ++k) {
-      double wanted = 0;
-      for (std::size_t i = 0; i < psi[k].size(); ++i) wanted += psi[k][i] * psi[count][i];
-      EXPECT_NEAR(out[k], wanted, 1e-12 * scale) << "example " << m << ", labelling " << k;
-    }
+    expect_products(gram, listed, psi);
   }
 }
 
@@ -71,13 +114,13 @@ TEST(FeatureGram, AgreesWithDenseFeaturesOnFractionalVertices) {
     const Dataset data = random_problem(seed, 3, 5);
     Arena arena(1);
     const FeatureGram gram(data, arena);
-    FeatureGram::Scratch scratch;
     Random random(seed);
     for (std::size_t m = 0; m < data.size(); ++m) {
+      SCOPED_TRACE(m);
       const FactorGraph g = data[m];
+      Listed listed(data, m);
       const Topology& top = g.topology();
       constexpr std::size_t count = 5;
-      std::vector<CachedLabel> labels;
       std::vector<std::vector<Mass>> fractional(count);
       std::vector<std::vector<double>> psi;
       for (std::size_t k = 0; k < count; ++k) {
@@ -100,7 +143,6 @@ TEST(FeatureGram, AgreesWithDenseFeaturesOnFractionalVertices) {
         Labelling split(g.variables());
         split_masses(top, masses, std::span(split), fractional[k]);
         EXPECT_EQ(fractional[k].empty(), y == z);
-        labels.insert(labels.end(), split.begin(), split.end());
         // Put together again they are the masses they came from.
         const std::vector<CachedLabel> narrow(split.begin(), split.end());
         std::vector<Mass> again;
@@ -109,41 +151,13 @@ TEST(FeatureGram, AgreesWithDenseFeaturesOnFractionalVertices) {
                         again.push_back({a, joint, x});
                       });
         EXPECT_EQ(again, masses);
+        listed.add(VertexView{narrow.data(), fractional[k]});
         psi.push_back(feature_difference(data, g, y));
         const auto from_z = feature_difference(data, g, z);
         for (std::size_t d = 0; d < from_z.size(); ++d)
           psi.back()[d] = 0.25 * psi.back()[d] + 0.75 * from_z[d];
       }
-      // One list of deviations, a run of it for each vertex.
-      std::vector<Deviation> deviations;
-      std::vector<double> masses;
-      std::vector<std::uint32_t> numbers, ends{0};
-      const FeatureGram::Vertices all{labels.data(), fractional.data()};
-      for (std::size_t k = 0; k < count; ++k) {
-        for_each_deviation(data, g, all(k, g.variables()), [&](const Deviation& d, double mass) {
-          numbers.push_back(static_cast<std::uint32_t>(deviations.size()));
-          deviations.push_back(d);
-          masses.push_back(mass);
-        });
-        ends.push_back(static_cast<std::uint32_t>(numbers.size()));
-      }
-      for (std::size_t added = 0; added < count; ++added) {
-        std::vector<double> out(deviations.size());
-        const std::uint32_t begin = ends[added];
-        gram.deviation_products(m, deviations, std::span(numbers).subspan(begin, ends[added + 1] - begin),
-                                masses.data() + begin, scratch, out.data());
-        for (std::size_t k = 0; k < count; ++k) {
-          double product = 0;
-          for (std::uint32_t j = ends[k]; j < ends[k + 1]; ++j) product += masses[j] * out[j];
-          double wanted = 0, scale = 1;
-          for (std::size_t d = 0; d < psi[added].size(); ++d) {
-            wanted += psi[added][d] * psi[k][d];
-            scale += psi[added][d] * psi[added][d];
-          }
-          EXPECT_NEAR(product, wanted, 1e-12 * scale)
-              << "example " << m << ", vertices " << added << ", " << k;
-        }
-      }
+      expect_products(gram, listed, psi);
     }
   }
 }
@@ -163,17 +177,16 @@ TEST(FeatureGram, KeepsSmallDifferencesOfLargeProducts) {
         Labelling b = truth_of(g);
         a[i] = 1 - a[i];
         b[j] = 1 - b[j];
-        const std::vector<CachedLabel> known(b.begin(), b.end());
-        const std::vector<CachedLabel> added(a.begin(), a.end());
-        double ab[2];
-        double bb[2];
-        gram.products(m, added.data(), known.data(), 1, scratch, ab);
-        gram.products(m, known.data(), known.data(), 1, scratch, bb);
+        Listed listed(data, m);
+        listed.add(a);
+        listed.add(b);
+        const std::vector<double> with_a = listed.products(gram, 0, scratch);
+        const std::vector<double> with_b = listed.products(gram, 1, scratch);
         const auto pa = feature_difference(data, g, a);
         const auto pb = feature_difference(data, g, b);
         double wanted = 0;
         for (std::size_t d = 0; d < pa.size(); ++d) wanted += (pa[d] - pb[d]) * (pa[d] - pb[d]);
-        EXPECT_NEAR(ab[1] - 2 * ab[0] + bb[1], wanted, 1e-3 * wanted);
+        EXPECT_NEAR(with_a[0] - 2 * with_a[1] + with_b[1], wanted, 1e-3 * wanted);
       }
     }
   }
