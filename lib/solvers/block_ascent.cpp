@@ -164,6 +164,11 @@ void BlockAscent::visit_pair(std::uint32_t example, double* w, double company, R
 BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> examples, Visit kind) {
   std::vector<Result> results(workers_.size());
   const std::size_t cells = weights_.size();
+  // Visits of the others pull w the same way (block_lanes.cpp): about so much of each other's, as lanes learn
+  // it on OCR words.
+  constexpr double share = 0.15;
+  const double company = 1 + share * static_cast<double>(workers_.size() - 1);
+  for (BlockWorker& worker : workers_) worker.has_replica = false;
   problem_.arena.for_each_block(
       examples.size(), exchange_block(problem_.data, workers_.size(), kind),
       [&](std::size_t begin, std::size_t end, int index) {
@@ -171,16 +176,21 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
         const auto start = WorkClock::Clock::now();
         double* const own = worker.replica.reserve(2 * cells);
         double* const seen = own + cells;
-        // Nothing made yet, so that this only brings the others' changes; a worker starts where it is.
-        std::fill_n(own, 2 * cells, 0.0);
         const auto first_shard = static_cast<std::size_t>(index);
-        weights_.exchange(own, seen, first_shard);
+        // Nothing made yet, so that this only brings w; later blocks start where the last one ended.
+        if (!std::exchange(worker.has_replica, true)) {
+          std::fill_n(own, 2 * cells, 0.0);
+          weights_.exchange(own, seen, first_shard);
+        }
         const auto refreshed = WorkClock::Clock::now();
+        worker.company = company;
         for (std::size_t k = begin; k < end; ++k) {
           if (is_compiled(kind) && k + ahead < end) program_.prefetch(examples[k + ahead]);
           visit_alone(examples[k], kind, own, worker, results[static_cast<std::size_t>(index)]);
         }
+        worker.company = 1;
         const auto visited = WorkClock::Clock::now();
+        for (std::size_t i = 0; i < cells; ++i) own[i] = seen[i] + (own[i] - seen[i]) / company;
         worker.adds.add(weights_.exchange(own, seen, first_shard));
         committing_.add(index, WorkClock::Clock::now() - visited + (refreshed - start));
       },

@@ -61,6 +61,7 @@ struct BlockWorker {
   Buffer<double> scores;   // of deviations or terms
   double company = 1;      // changes of w are that many times too large: visits beside this one pull alike
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
+  bool has_replica = false;
   std::uint64_t replica_version = 0;
   BlockStep step;   // asynchronous mode
   AtomicAdds adds;  // asynchronous mode
