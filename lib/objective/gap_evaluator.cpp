@@ -163,13 +163,13 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
     }
     first += count;
     if (changes_.empty()) continue;
-    if (std::exchange(at_truth, false)) accumulator_.clear(arena_);
+    if (std::exchange(at_truth, false)) accumulator_.start(arena_, weights);
     accumulator_.commit(arena_, data_, changes_);
   }
   if (at_truth) {
     std::fill(weights.begin(), weights.end(), 0.0);
   } else {
-    accumulator_.take(arena_, objective_.weight_scale(), weights);
+    accumulator_.finish(arena_, objective_.weight_scale());
   }
   result.loss = loss.value();
   result.entropy = entropy.value();

@@ -209,7 +209,7 @@ LpSolution L1Master::solve_program(const std::function<bool()>& proceed) {
 
 bool L1Master::price(std::uint32_t columns) {
   const Dataset& data = problem_.data;
-  sums_.clear(problem_.arena);
+  sums_.start(problem_.arena, sum_);
   changes_.clear();
   constexpr std::size_t most_changes = std::size_t{1} << 18U;
   const auto flush = [&] {
@@ -229,7 +229,7 @@ bool L1Master::price(std::uint32_t columns) {
     if (changes_.size() > most_changes) flush();
   }
   flush();
-  sums_.take(problem_.arena, 1.0, sum_);
+  sums_.finish(problem_.arena, 1.0);
   std::vector<std::uint64_t> found;
   for (std::uint64_t i = 0; i < sum_.size(); ++i)
     if (row_of_[i] == absent && std::abs(sum_[i]) > bound() * (1 + violated)) found.push_back(i);

@@ -19,7 +19,8 @@ constexpr std::size_t most_changes = std::size_t{1} << 18U;
 std::vector<double> slopes_at_zero(const Problem& problem) {
   const Dataset& data = problem.data;
   WeightAccumulator sums(data.templates());
-  sums.clear(problem.arena);
+  std::vector<double> slopes(data.templates().storage());
+  sums.start(problem.arena, slopes);
   std::vector<CliqueChange> changes;
   const auto flush = [&] {
     sums.commit(problem.arena, data, changes);
@@ -38,8 +39,7 @@ std::vector<double> slopes_at_zero(const Problem& problem) {
     if (changes.size() > most_changes) flush();
   }
   flush();
-  std::vector<double> slopes(data.templates().storage());
-  sums.take(problem.arena, 1.0, slopes);
+  sums.finish(problem.arena, 1.0);
   return slopes;
 }
 

@@ -69,8 +69,8 @@ class Loop {
         hooks_(hooks),
         start_(Clock::now()) {
     outcome_.progress = std::move(progress);
-    // The last good weights, until there are better ones.
-    outcome_.weights.assign(solver.weights().begin(), solver.weights().end());
+    // The last good weights, until there are better ones; zeros, unless something else is said here.
+    if (!starts_at_zero()) outcome_.weights.assign(solver.weights().begin(), solver.weights().end());
     if (outcome_.progress.best) {
       outcome_.weights = outcome_.progress.best->weights;
       outcome_.last = outcome_.progress.best->evaluation;
@@ -117,6 +117,11 @@ class Loop {
   }
 
  private:
+  bool starts_at_zero() const {
+    return weights_follow_point(solver_, problem_.objective) && solver_.dual_point() != nullptr &&
+           solver_.dual_point()->at_truth();
+  }
+
   bool one_epoch() {
     Control control(hooks_, options_.max_seconds - outcome_.progress.train_seconds, options_.gap,
                     outcome_.progress.epoch + 1);
@@ -142,7 +147,12 @@ class Loop {
   bool evaluate() {
     const auto start = Clock::now();
     Evaluation e;
-    rebuilt_ = {memory_.reserve(outcome_.weights.size()), outcome_.weights.size()};
+    if (spare_.empty()) {
+      spare_.reserve(solver_.weights().size());
+      ask_for_huge_pages(spare_.data(), spare_.capacity() * sizeof(double));
+      spare_.resize(solver_.weights().size());
+    }
+    rebuilt_ = spare_;
     std::span<const double> chosen = rebuilt_;
     const LocalPoint* local = solver_.local_point();
     const LocalPoint* messages = local != nullptr ? local : solver_.messages();
@@ -196,6 +206,7 @@ class Loop {
         !all_finite(chosen)) {
       outcome_.status = Status::numerical_failure;
       outcome_.reason = "epoch " + std::to_string(e.epoch) + " gave a bound or a weight that is not finite";
+      outcome_.weights.resize(rebuilt_.size());
       return false;
     }
     if (e.certified) require_order(e, e.primal, *e.dual, "duality gap");
@@ -221,7 +232,11 @@ class Loop {
       return;
     }
     outcome_.last = e;
-    std::copy(chosen.begin(), chosen.end(), outcome_.weights.begin());
+    if (chosen.data() == spare_.data()) {
+      outcome_.weights.swap(spare_);  // where rebuilt_ still points
+    } else {
+      outcome_.weights.assign(chosen.begin(), chosen.end());
+    }
     if (pointless && on_schedule_) best = RunProgress::Best{e, outcome_.weights};
   }
 
@@ -259,7 +274,8 @@ class Loop {
   const TrainOptions& options_;
   const Hooks& hooks_;
   Clock::time_point start_;
-  Buffer<double> memory_;
+  // Weights are rebuilt in the vector that does not hold the last good ones.
+  std::vector<double> spare_;
   std::span<double> rebuilt_;
   bool on_schedule_ = true;
   RunOutcome outcome_;

@@ -110,6 +110,12 @@ class VertexBlocks final : public DualBlocks {
     }
   }
 
+  bool at_truth() const override {
+    for (std::size_t m = 0; m < cache_.size(); ++m)
+      if (cache_.count(m) > 1) return false;
+    return true;
+  }
+
   bool has_cache() const override { return options_.steps != Steps::plain; }
   const VertexCache* cache() const override { return has_cache() ? &cache_ : nullptr; }
   void make_room(std::uint32_t visits) override {

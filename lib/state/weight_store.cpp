@@ -185,36 +185,38 @@ double WeightStore::product_async(const WeightChange& change) const noexcept {
 }
 
 WeightAccumulator::WeightAccumulator(const TemplateSet& templates)
-    : shards_(templates.storage()), size_(templates.storage()), cells_(templates.storage()) {}
+    : shards_(templates.storage()), size_(templates.storage()), errors_(templates.storage()) {}
 
-void WeightAccumulator::clear(Arena& arena) {
-  if (clear_) return;
+void WeightAccumulator::start(Arena& arena, std::span<double> w) {
+  sums_ = w;
   arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
-    std::fill(cells_.data() + begin, cells_.data() + end, TwoSum{0.0, 0.0});
+    std::fill(sums_.data() + begin, sums_.data() + end, 0.0);
+    if (!clear_) std::fill(errors_.data() + begin, errors_.data() + end, 0.0);
   });
   clear_ = true;
 }
 
 void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes) {
   clear_ = false;
-  const auto add = [](TwoSum& cell, double value) {
-    const TwoSum t = two_sum(cell.sum, value);
-    cell = {t.sum, cell.error + t.error};
-  };
+  double* const sums = sums_.data();
+  double* const errors = errors_.data();
   shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
     for (const CliqueChange& change : changes)
-      for_each_cell_between(data, change, begin, end,
-                            [&](std::uint64_t cell, double value) { add(cells_[cell], value); });
+      for_each_cell_between(data, change, begin, end, [&](std::uint64_t cell, double value) {
+        const TwoSum t = two_sum(sums[cell], value);
+        sums[cell] = t.sum;
+        errors[cell] += t.error;
+      });
   });
 }
 
-void WeightAccumulator::take(Arena& arena, double scale, std::span<double> w) {
+void WeightAccumulator::finish(Arena& arena, double scale) {
   arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
-    TwoSum* __restrict cells = cells_.data();
-    double* __restrict out = w.data();
+    double* __restrict sums = sums_.data();
+    double* __restrict errors = errors_.data();
     for (std::size_t i = begin; i < end; ++i) {
-      out[i] = scale * (cells[i].sum + cells[i].error);
-      cells[i] = {0.0, 0.0};
+      sums[i] = scale * (sums[i] + errors[i]);
+      errors[i] = 0;
     }
   });
   clear_ = true;

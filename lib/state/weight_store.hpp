@@ -160,23 +160,25 @@ class WeightStore {
   std::vector<double> part_sums_;              // of a large batch of changes
 };
 
-// Compensated sums for every cell: w rebuilt from a dual point to the last bit that matters.
+// Compensated sums for every cell: w rebuilt from a dual point to the last bit that matters. The sums are
+// made where the result is wanted, so that large models take no more memory than their errors.
 class WeightAccumulator {
  public:
   explicit WeightAccumulator(const TemplateSet& templates);
-  // Sums of nothing, before the first commit. Costs nothing where take() was last.
-  void clear(Arena& arena);
+  // Sums of nothing in w, where commits add to them until finish().
+  void start(Arena& arena, std::span<double> w);
   // As WeightStore::commit, without a scale.
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes);
-  // w = scale · sums, and the sums are cleared on the way: a pass over large models less.
-  void take(Arena& arena, double scale, std::span<double> w);
-  std::uint64_t bytes() const { return cells_.bytes(); }
+  // w = scale · sums; the errors are cleared on the way: a pass over large models less.
+  void finish(Arena& arena, double scale);
+  std::uint64_t bytes() const { return errors_.bytes(); }
 
  private:
   Shards shards_;
   std::uint64_t size_;
-  Buffer<TwoSum> cells_;  // sum and error; not touched before clear()
-  bool clear_ = false;
+  std::span<double> sums_;
+  Buffer<double> errors_;  // not touched before start()
+  bool clear_ = false;     // the errors are
 };
 
 template <class Add>

@@ -172,18 +172,20 @@ TEST(WeightAccumulator, KeepsWhatPlainSumsLose) {
     Arena arena(threads);
     WeightAccumulator sums(data.templates());
     std::vector<double> w(data.templates().storage(), 1.0);
-    sums.clear(arena);
-    sums.commit(arena, data, rest);  // forgotten by clear()
-    sums.clear(arena);
+    sums.start(arena, w);
+    sums.commit(arena, data, rest);  // forgotten by start()
+    sums.start(arena, w);
     sums.commit(arena, data, std::span(changes).first(n));
     sums.commit(arena, data, std::span(changes).subspan(n));
-    sums.take(arena, 0.5, w);
+    sums.finish(arena, 0.5);
     for (std::size_t i = 0; i < w.size(); ++i)
       ASSERT_NEAR(w[i], static_cast<double>(wanted[i]),
                   1e-12 * (1 + std::abs(static_cast<double>(wanted[i]))));
     if (first.empty()) first = w;
     EXPECT_TRUE(same_bits(w, first)) << threads << " threads";
-    sums.take(arena, 0.5, w);  // what was taken is gone
+    std::fill(w.begin(), w.end(), 1.0);
+    sums.start(arena, w);  // nothing is left of what was finished
+    sums.finish(arena, 0.5);
     EXPECT_TRUE(std::all_of(w.begin(), w.end(), [](double x) { return x == 0; }));
   }
 }
