@@ -3,9 +3,10 @@
 //
 // ψ(a) = Σ_α φ_α(y*) − φ_α(a) is non-zero only where a differs from the truth. For templates with several
 // inputs, the products <x_α, x_β> of the example's cliques are computed once and kept (n² numbers for n
-// cliques); for templates with one input, for long examples and for per-state inputs the new labelling is
-// scattered into a scratch weight block instead. Where vertices are fractional, Σ_α Σ_y μ_α(y) ψ_α(y), the
-// products go from deviation to deviation (model/deviation.hpp) in the same two ways.
+// cliques; where all inputs are lists of ones, a byte each: they count what two lists share); for templates
+// with one input, for long examples and for per-state inputs the new labelling is scattered into a scratch
+// weight block instead. Where vertices are fractional, Σ_α Σ_y μ_α(y) ψ_α(y), the products go from deviation
+// to deviation (model/deviation.hpp) in the same two ways.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +78,9 @@ class FeatureGram {
   void add_to_scores(std::size_t m, const Deviation& deviation, double coefficient,
                      Potentials& potentials) const;
 
-  std::uint64_t bytes() const { return gram_.bytes() + gram_begin_.size() * sizeof(std::uint64_t); }
+  std::uint64_t bytes() const {
+    return gram_.bytes() + counts_.bytes() + gram_begin_.size() * sizeof(std::uint64_t);
+  }
 
  private:
   static constexpr std::uint32_t no_group = ~0U;
@@ -100,14 +103,24 @@ class FeatureGram {
   void scatter_deviations(const FactorGraph& graph, std::span<const Deviation> deviations,
                           std::span<const std::uint32_t> parts, const double* masses, Scratch& scratch,
                           double* out) const;
-  void gram_products(const FactorGraph& graph, const Group& group, const double* gram,
+  template <class Number>
+  void gram_products(const FactorGraph& graph, const Group& group, const Number* gram,
                      const CachedLabel* added, const CachedLabel* known, std::size_t count, Scratch& scratch,
                      double* out) const;
+  template <class Number>
+  void fill(Arena& arena, Buffer<Number>& gram) const;
+  // <x_α, x_β> of the group's cliques at two places.
+  double product(std::size_t m, const Group& group, std::size_t place, std::size_t other) const {
+    const std::uint64_t at = gram_begin_[m] + group.gram_offset + place * group.cliques.size() + other;
+    return counted_ ? counts_[at] : gram_[at];
+  }
 
   const Dataset* data_;
   std::vector<Shape> shapes_;
   std::vector<std::uint64_t> gram_begin_;
+  bool counted_;
   Buffer<double> gram_;  // double: steps divide by small differences of these
+  Buffer<std::uint8_t> counts_;
 };
 
 // |Σ changes|², scattered into the worker's block.
