@@ -8,7 +8,7 @@
 
 #include "model/clique_scores.hpp"
 #include "state/scaled_features.hpp"
-#include "state/weight_store.hpp"
+#include "state/weight_accumulator.hpp"
 
 namespace margrave {
 
@@ -18,12 +18,12 @@ constexpr std::size_t most_changes = std::size_t{1} << 18U;
 
 std::vector<double> slopes_at_zero(const Problem& problem) {
   const Dataset& data = problem.data;
-  WeightAccumulator sums(data.templates());
+  WeightAccumulator sums(data);
   std::vector<double> slopes(data.templates().storage());
-  sums.start(problem.arena, slopes);
+  sums.start(slopes);
   std::vector<CliqueChange> changes;
   const auto flush = [&] {
-    sums.commit(problem.arena, data, changes);
+    sums.commit(problem.arena, changes);
     changes.clear();
   };
   for (std::size_t m = 0; m < data.size(); ++m) {

@@ -27,6 +27,13 @@ bool all_finite(std::span<const double> values) {
   return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
+// Room for numbers, on huge pages where there are many.
+void reserve_large(std::vector<double>& numbers, std::size_t count) {
+  if (numbers.capacity() >= count) return;
+  numbers.reserve(count);
+  if (numbers.empty()) ask_for_huge_pages(numbers.data(), numbers.capacity() * sizeof(double));
+}
+
 // Answers the solver's question between blocks, and remembers why the answer was no.
 class Control final : public EpochControl {
  public:
@@ -143,16 +150,22 @@ class Loop {
   }
   double wall_now() const { return outcome_.progress.wall_seconds + seconds_since(start_); }
 
+  // The solver's own weights where it will adopt what is rebuilt, else those that are not the last good ones.
+  std::span<double> place_to_rebuild() {
+    if (on_schedule_ && weights_follow_point(solver_, problem_.objective)) {
+      const std::span<double> own = solver_.weights_to_rebuild();
+      if (!own.empty()) return own;
+    }
+    reserve_large(spare_, solver_.weights().size());
+    spare_.resize(solver_.weights().size());
+    return spare_;
+  }
+
   // False where the numbers have gone bad: the outcome then holds the last good weights.
   bool evaluate() {
     const auto start = Clock::now();
     Evaluation e;
-    if (spare_.empty()) {
-      spare_.reserve(solver_.weights().size());
-      ask_for_huge_pages(spare_.data(), spare_.capacity() * sizeof(double));
-      spare_.resize(solver_.weights().size());
-    }
-    rebuilt_ = spare_;
+    rebuilt_ = place_to_rebuild();
     std::span<const double> chosen = rebuilt_;
     const LocalPoint* local = solver_.local_point();
     const LocalPoint* messages = local != nullptr ? local : solver_.messages();
@@ -235,6 +248,7 @@ class Loop {
     if (chosen.data() == spare_.data()) {
       outcome_.weights.swap(spare_);  // where rebuilt_ still points
     } else {
+      reserve_large(outcome_.weights, chosen.size());
       outcome_.weights.assign(chosen.begin(), chosen.end());
     }
     if (pointless && on_schedule_) best = RunProgress::Best{e, outcome_.weights};
@@ -274,7 +288,7 @@ class Loop {
   const TrainOptions& options_;
   const Hooks& hooks_;
   Clock::time_point start_;
-  // Weights are rebuilt in the vector that does not hold the last good ones.
+  // Where weights are rebuilt that the solver does not adopt in place; never the last good ones.
   std::vector<double> spare_;
   std::span<double> rebuilt_;
   bool on_schedule_ = true;

@@ -233,9 +233,9 @@ void FeatureGram::scatter_products(const FactorGraph& graph, const Group& group,
   // visit(place in the block, coefficient of ψ(labels) there)
   const auto for_each_difference = [&](const CachedLabel* labels, auto&& visit) {
     for (const std::uint32_t a : group.cliques) {
+      if (same_labels(top, a, labels, graph.labels())) continue;
       const std::size_t truth = joint_state(top, a, graph.labels());
       const std::size_t joint = joint_state(top, a, labels);
-      if (truth == joint) continue;
       const auto shifted = [&](std::uint64_t cell, double value) { visit(cell - t.offset, value); };
       for_each_weight(*data_, t, graph.input_of(a), truth, 1.0, shifted);
       for_each_weight(*data_, t, graph.input_of(a), joint, -1.0, shifted);
@@ -266,12 +266,14 @@ void FeatureGram::gram_products(const FactorGraph& graph, const Group& group, co
   };
   scratch.differing.clear();
   for (std::uint32_t i = 0; i < n; ++i)
-    if (row(i, added) != row(i, graph.labels())) scratch.differing.push_back(i);
+    if (!same_labels(top, group.cliques[i], added, graph.labels()) && row(i, added) != row(i, graph.labels()))
+      scratch.differing.push_back(i);
   if (scratch.differing.empty()) return;
   for (std::size_t k = 0; k <= count; ++k) {
     const CachedLabel* other = k < count ? known + k * top.variables() : added;
     double sum = 0;
     for (std::size_t j = 0; j < n; ++j) {
+      if (same_labels(top, group.cliques[j], other, graph.labels())) continue;
       const std::int32_t other_row = row(j, other);
       const std::int32_t other_truth = row(j, graph.labels());
       if (other_row == other_truth) continue;

@@ -77,7 +77,7 @@ WeightStore::WeightStore(const TemplateSet& templates)
       taken_(std::make_unique<std::atomic_flag[]>(shards_.size())) {}
 
 void WeightStore::assign(std::span<const double> w) {
-  std::copy(w.begin(), w.end(), cells_.data());
+  if (w.data() != cells_.data()) std::copy(w.begin(), w.end(), cells_.data());
   ++version_;
 }
 
@@ -182,44 +182,6 @@ double WeightStore::product_async(const WeightChange& change) const noexcept {
   double sum = 0;
   change.for_each([&](std::uint64_t cell, double value) { sum += value * load(cell); });
   return sum;
-}
-
-WeightAccumulator::WeightAccumulator(const TemplateSet& templates)
-    : shards_(templates.storage()), size_(templates.storage()), errors_(templates.storage()) {}
-
-void WeightAccumulator::start(Arena& arena, std::span<double> w) {
-  sums_ = w;
-  arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
-    std::fill(sums_.data() + begin, sums_.data() + end, 0.0);
-    if (!clear_) std::fill(errors_.data() + begin, errors_.data() + end, 0.0);
-  });
-  clear_ = true;
-}
-
-void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes) {
-  clear_ = false;
-  double* const sums = sums_.data();
-  double* const errors = errors_.data();
-  shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
-    for (const CliqueChange& change : changes)
-      for_each_cell_between(data, change, begin, end, [&](std::uint64_t cell, double value) {
-        const TwoSum t = two_sum(sums[cell], value);
-        sums[cell] = t.sum;
-        errors[cell] += t.error;
-      });
-  });
-}
-
-void WeightAccumulator::finish(Arena& arena, double scale) {
-  arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
-    double* __restrict sums = sums_.data();
-    double* __restrict errors = errors_.data();
-    for (std::size_t i = begin; i < end; ++i) {
-      sums[i] = scale * (sums[i] + errors[i]);
-      errors[i] = 0;
-    }
-  });
-  clear_ = true;
 }
 
 }  // namespace margrave
