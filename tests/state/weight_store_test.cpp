@@ -1,4 +1,3 @@
-#include "state/weight_accumulator.hpp"
 #include "state/weight_store.hpp"
 
 #include <gtest/gtest.h>
@@ -8,10 +7,13 @@
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
+#include "state/weight_accumulator.hpp"
 #include "support/problems.hpp"
 #include "support/reference.hpp"
 #include "support/sanitizers.hpp"
@@ -198,7 +200,7 @@ TEST(WeightAccumulator, KeepsWhatPlainSumsLose) {
 TEST(WeightAccumulator, KeptChangesHaveTheBitsOfThoseThatAreAddedAtOnce) {
   std::vector<std::pair<std::string, Dataset>> problems;
   problems.emplace_back("wide", wide_problem());
-  for (const std::string& name : tiny_problem_names()) problems.emplace_back(name, tiny_problem(name));
+  for (const TinyProblem& tiny : tiny_problems()) problems.emplace_back(tiny.name, tiny.make());
   Random random(36);
   for (const auto& [name, data] : problems) {
     const std::uint64_t cells = data.templates().storage();
