@@ -6,8 +6,9 @@
 //
 // With the last fifth of the training sentences held out, C = 0.2 was best of 0.02 to 0.5 (F1 93.81 after
 // five epochs), 0.1 next (93.65). 0.1 and the gaps below are what reaches the two figures soonest on the test
-// set itself: this measures time to a quality, and is no estimate of the quality on sentences nobody has
-// seen.
+// set itself, and so is looking at the gap of the first row after every second epoch only: this measures time
+// to a quality, and is no estimate of the quality on sentences nobody has seen. Seeds 1 to 5 give 93.60 to
+// 93.71 in the first row and 93.71 to 93.78 in the second.
 //
 // The answer is checked first: a run that does not reach the F1 of its row is an error. Counters: `load`
 // (file to data set), `train` (all of train(), set-up, evaluations and certificate included), `F1`, and the
@@ -15,6 +16,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -42,8 +44,9 @@ double processor_seconds() {
 
 struct Row {
   double gap, least_f1;
+  std::uint64_t evaluate_every;
 };
-constexpr Row rows[] = {{0.3, 0.935}, {0.2, 0.937}};
+constexpr Row rows[] = {{0.3, 0.935, 2}, {0.2, 0.937, 1}};
 
 void measure(benchmark::State& state, const std::string& folder, const Row& row) {
   for (auto _ : state) {
@@ -56,6 +59,7 @@ void measure(benchmark::State& state, const std::string& folder, const Row& row)
     options.C = 0.1;
     options.hamming = Hamming::sum;
     options.gap = row.gap;
+    options.evaluate_every = row.evaluate_every;
     options.threads = 1;
     const auto [model, report] = train(file.data, options);
     const double trained = processor_seconds();

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <memory>
 #include <new>
 
 namespace margrave {
@@ -16,12 +17,20 @@ std::align_val_t alignment_of(std::size_t bytes) {
 
 }  // namespace
 
+void ask_for_huge_pages(void* memory, std::size_t bytes) noexcept {
+#ifdef MADV_HUGEPAGE
+  void* first = memory;
+  // A wish: where it is not granted, small pages do.
+  if (bytes >= least_huge && std::align(huge_page, huge_page, first, bytes) != nullptr)
+    static_cast<void>(::madvise(first, bytes / huge_page * huge_page, MADV_HUGEPAGE));
+#else
+  static_cast<void>(memory), static_cast<void>(bytes);
+#endif
+}
+
 void* allocate_lines(std::size_t bytes) {
   void* memory = ::operator new(bytes, alignment_of(bytes));
-#ifdef MADV_HUGEPAGE
-  // A wish: where it is not granted, small pages do.
-  if (bytes >= least_huge) static_cast<void>(::madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE));
-#endif
+  ask_for_huge_pages(memory, bytes);
   return memory;
 }
 

@@ -16,6 +16,9 @@ inline constexpr std::size_t cache_line = 64;
 void* allocate_lines(std::size_t bytes);
 void free_lines(void* memory, std::size_t bytes) noexcept;
 
+// The same wish for other memory, before it is touched; nothing where it is small.
+void ask_for_huge_pages(void* memory, std::size_t bytes) noexcept;
+
 // An aligned array that only grows. Contents are not kept when it grows.
 template <class T>
 class Buffer {

@@ -118,6 +118,18 @@ TemplateSet SequenceCollector::make_templates() {
 
 std::uint32_t SequenceCollector::add_input(DatasetBuilder& builder, const Rows& rows, std::size_t row,
                                            const FeatureSpace& space, std::uint64_t inputs) {
+  index_.clear();
+  if (rows.value.empty()) {  // as most are: numbers alone are sorted sooner
+    for (std::uint64_t n = rows.begin[row]; n < rows.begin[row + 1]; ++n)
+      if (const std::uint32_t number = space.kept(rows.index[n]); number != FeatureSpace::none)
+        index_.push_back(number);
+    std::sort(index_.begin(), index_.end());
+    if (std::adjacent_find(index_.begin(), index_.end()) == index_.end()) {
+      value_.assign(index_.size(), 1.0F);
+      return builder.add_sparse(inputs, index_, value_);
+    }
+    index_.clear();
+  }
   entries_.clear();
   for (std::uint64_t n = rows.begin[row]; n < rows.begin[row + 1]; ++n) {
     const std::uint32_t number = space.kept(rows.index[n]);
@@ -125,7 +137,6 @@ std::uint32_t SequenceCollector::add_input(DatasetBuilder& builder, const Rows& 
       entries_.emplace_back(number, rows.value.empty() ? 1.0F : rows.value[n]);
   }
   std::sort(entries_.begin(), entries_.end());
-  index_.clear();
   value_.clear();
   for (const auto& [number, value] : entries_) {
     if (!index_.empty() && index_.back() == number) {

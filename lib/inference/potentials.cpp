@@ -24,6 +24,19 @@ std::size_t table_size(const Template& t) { return lines_of(t) * padded(t.states
 // Whether a node's scores are its weight rows: then the kernel writes them in place.
 bool rows_are_states(const Template& t) { return t.kind == WeightRows::full && t.stride >= row_padding; }
 
+// Asks for the weights of an input vector that comes next, where they are not in a cache for sure: rows of
+// named features lie far apart, and most of them are rare.
+void ask_for_rows(const Template& t, const InputView& x, const double* w) {
+  constexpr std::uint64_t cached_weights = std::uint64_t{1} << 16U;
+  constexpr std::size_t line = cache_line / sizeof(double);
+  if (t.stride * t.inputs <= cached_weights) return;
+  if (x.kind != InputKind::unit && x.kind != InputKind::sparse) return;
+  for (std::uint32_t n = 0; n < x.count; ++n) {
+    const double* row = w + t.offset + x.index[n] * t.stride;
+    for (std::size_t i = 0; i < t.rows; i += line) __builtin_prefetch(row + i);
+  }
+}
+
 void pad_tables(const Template& t, double* table) {
   const std::size_t last = t.states.back();
   const std::size_t stride = padded(last);
@@ -106,6 +119,7 @@ void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const
       ++i;
     } else {
       if (x.kind != InputKind::per_state && rows_are_states(t)) {
+        if (i + 1 < n) ask_for_rows(t, data.input(graph.input_of(i + 1)), w);
         row_scores(t, x, w, row);
       } else {
         clique_scores(data, t, graph.input_of(i), w, t.states[0], rows_.data(), row);

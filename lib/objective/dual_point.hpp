@@ -23,6 +23,8 @@ class DualPoint {
   virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
   // Whether most masses are not zero: w is then summed input by input rather than mass by mass.
   virtual bool dense() const { return false; }
+  // Whether this is known to be the truth of every example, where w is 0, without looking at all masses.
+  virtual bool at_truth() const { return false; }
 };
 
 // Collects weighted labellings for a model's certificate, example by example.

@@ -33,6 +33,19 @@ std::size_t wave_length(const Dataset& data, std::size_t first) {
   return most;
 }
 
+constexpr std::uint32_t several_states = ~std::uint32_t{0};
+
+// Whether a factor's joint state is made of the only states that its variables have mass in.
+bool has_only(const Topology& top, std::span<const std::uint32_t> scope,
+              std::span<const std::uint32_t> only_state, std::uint32_t joint) {
+  for (std::size_t j = scope.size(); j-- > 0;) {
+    const std::uint32_t k = top.states[scope[j]];
+    if (joint % k != only_state[scope[j]]) return false;
+    joint /= k;
+  }
+  return true;
+}
+
 // Σ x², in sums side by side: a single one would wait for itself and not for memory.
 CompensatedSum compensated_squares(std::span<const double> x) {
   constexpr std::size_t side_by_side = 8;
@@ -65,8 +78,8 @@ GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, cons
       entropy_(entropy),
       space_(space),
       forests_(all_forests(data)),
-      accumulator_(data.templates()),
-      rounded_accumulator_(data.templates()),
+      accumulator_(data),
+      rounded_accumulator_(data),
       workers_(static_cast<std::size_t>(arena.threads())),
       wave_masses_(std::min(most_wave_examples, data.size())),
       wave_changes_(wave_masses_.size()),
@@ -163,13 +176,13 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
     }
     first += count;
     if (changes_.empty()) continue;
-    if (std::exchange(at_truth, false)) accumulator_.clear(arena_);
-    accumulator_.commit(arena_, data_, changes_);
+    if (std::exchange(at_truth, false)) accumulator_.start(weights);
+    accumulator_.commit(arena_, changes_);
   }
   if (at_truth) {
     std::fill(weights.begin(), weights.end(), 0.0);
   } else {
-    accumulator_.take(arena_, objective_.weight_scale(), weights);
+    accumulator_.finish(arena_, objective_.weight_scale());
   }
   result.loss = loss.value();
   result.entropy = entropy.value();
@@ -229,6 +242,7 @@ GapEvaluator::Rebuilt GapEvaluator::add_block(std::size_t m, const std::vector<M
   const bool smooth = objective_.gamma > 0 && changes != nullptr;  // of dense points all at once
   std::size_t at = 0;
   std::vector<double>& factor_mass = worker.factor_mass;
+  worker.only_state.clear();
   for (std::uint32_t a = 0; a < top.cliques(); ++a) {
     const std::uint32_t t = top.template_of(a);
     const std::uint32_t input = g.input_of(a);
@@ -254,9 +268,19 @@ GapEvaluator::Rebuilt GapEvaluator::add_block(std::size_t m, const std::vector<M
     }
     if (changes != nullptr && truth_mass != 1) changes->push_back({t, input, truth, 1 - truth_mass});
     infeasibility = std::max(infeasibility, std::abs(total - 1));
-    if (a < top.variables()) continue;
+    if (a < top.variables()) {
+      worker.only_state.push_back(at == first + 1 ? masses[first].joint : several_states);
+      continue;
+    }
     // Aμ: the factor's marginals against its variables'.
     const auto scope = top.scope_of(a - top.variables());
+    if (at == first + 1 && has_only(top, scope, worker.only_state, masses[first].joint)) {
+      for (const std::uint32_t i : scope)
+        infeasibility = std::max(
+            infeasibility,
+            std::abs(worker.node_mass[top.clique_offset[i] + worker.only_state[i]] - masses[first].mass));
+      continue;
+    }
     factor_mass.clear();
     for (const std::uint32_t i : scope)
       for (std::uint32_t y = 0; y < top.states[i]; ++y)

@@ -32,8 +32,8 @@
 #include "objective/objective.hpp"
 #include "objective/smooth_risk.hpp"
 #include "parallel/arena.hpp"
+#include "state/weight_accumulator.hpp"
 #include "state/weight_space.hpp"
-#include "state/weight_store.hpp"
 
 namespace margrave {
 
@@ -93,6 +93,7 @@ class GapEvaluator {
     Potentials potentials;
     Scratch scratch;
     std::vector<double> node_mass, factor_mass, zeros;
+    std::vector<std::uint32_t> only_state;  // of each variable, or several_states
     std::vector<Mass> masses;
     LocalExample local;
     Buffer<double> table;

@@ -49,8 +49,9 @@ void GapEvaluator::prepare(std::size_t m, const LocalPoint& point, Worker& worke
 }
 
 LocalTerms GapEvaluator::rebuild(const LocalPoint& point, std::span<double> weights, double& rounded_norm) {
-  accumulator_.clear(arena_);
-  rounded_accumulator_.clear(arena_);
+  accumulator_.start(weights);
+  rounded_weights_.resize(weights.size());
+  rounded_accumulator_.start(rounded_weights_);
   LocalTerms sum;
   std::vector<LocalTerms> terms(most_wave);
   std::vector<CliqueChange> rounded;
@@ -98,13 +99,12 @@ LocalTerms GapEvaluator::rebuild(const LocalPoint& point, std::span<double> weig
         rounded.insert(rounded.end(), wave_rounded_[k].begin(), wave_rounded_[k].end());
       }
     }
-    accumulator_.commit(arena_, data_, changes_);
-    rounded_accumulator_.commit(arena_, data_, rounded);
+    accumulator_.commit(arena_, changes_);
+    rounded_accumulator_.commit(arena_, rounded);
     first += count;
   }
-  accumulator_.take(arena_, objective_.weight_scale(), weights);
-  rounded_weights_.resize(weights.size());
-  rounded_accumulator_.take(arena_, objective_.weight_scale(), rounded_weights_);
+  accumulator_.finish(arena_, objective_.weight_scale());
+  rounded_accumulator_.finish(arena_, objective_.weight_scale());
   rounded_norm = squared_norm(rounded_weights_);
   return sum;
 }

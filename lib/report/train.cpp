@@ -106,6 +106,10 @@ void weights_of_point(const Solver& solver, GapEvaluator& evaluator, std::vector
   }
 }
 
+bool starts_at_truth(const Solver& solver) {
+  return solver.dual_point() != nullptr && solver.dual_point()->at_truth();
+}
+
 // Weights and those that are not zero; of kernel expansions, their coefficients.
 void count_weights(const Model& model, Report& report) {
   const auto nonzero = [](const std::vector<double>& numbers) {
@@ -183,8 +187,9 @@ TrainResult train_with(const Dataset& data, const TrainOptions& given, std::uint
   RunProgress progress;
   if (!options.warm_start.empty()) warm_start_from(options.warm_start, data, options, *solver);
   if (handover != nullptr) handover->taken = take_over(handover->state, *solver);
-  // A run starts at the weights of its dual point, wherever that is.
-  if (weights_follow_point(*solver, objective)) {
+  // A run starts at the weights of its dual point, wherever that is; at the truth they are the zeros that
+  // solvers are made with.
+  if (weights_follow_point(*solver, objective) && !starts_at_truth(*solver)) {
     std::vector<double> start(solver->weights().size());
     weights_of_point(*solver, evaluator, start);
     solver->adopt(start);

@@ -93,6 +93,7 @@ class Bcfw final : public Solver {
   const DualPoint* dual_point() const override { return &ascent_.blocks(); }
   std::span<const double> weights() const override { return ascent_.weights().span(); }
   void adopt(std::span<const double> weights) override { ascent_.weights().assign(weights); }
+  std::span<double> weights_to_rebuild() override { return ascent_.weights().span_to_assign(); }
   std::optional<std::span<const double>> averaged() const override { return average_.value(); }
   std::optional<Certificate> certificate() const override { return ascent_.blocks().certificate(); }
   std::uint64_t oracle_calls() const override { return ascent_.oracle_calls(); }

@@ -49,7 +49,7 @@ L1Master::L1Master(const Problem& problem)
       row_of_(problem.data.templates().storage(), absent),
       example_status_(problem.data.size(), LpBasis::basic),
       weights_(problem.data.templates().storage(), 0.0),
-      sums_(problem.data.templates()),
+      sums_(problem.data),
       sum_(weights_.size(), 0.0) {
   require_cached_labels(problem.data.templates());
 }
@@ -209,11 +209,11 @@ LpSolution L1Master::solve_program(const std::function<bool()>& proceed) {
 
 bool L1Master::price(std::uint32_t columns) {
   const Dataset& data = problem_.data;
-  sums_.clear(problem_.arena);
+  sums_.start(sum_);
   changes_.clear();
   constexpr std::size_t most_changes = std::size_t{1} << 18U;
   const auto flush = [&] {
-    sums_.commit(problem_.arena, data, changes_);
+    sums_.commit(problem_.arena, changes_);
     changes_.clear();
   };
   for (std::size_t m = 0; m < sets_.size(); ++m) {
@@ -229,7 +229,7 @@ bool L1Master::price(std::uint32_t columns) {
     if (changes_.size() > most_changes) flush();
   }
   flush();
-  sums_.take(problem_.arena, 1.0, sum_);
+  sums_.finish(problem_.arena, 1.0);
   std::vector<std::uint64_t> found;
   for (std::uint64_t i = 0; i < sum_.size(); ++i)
     if (row_of_[i] == absent && std::abs(sum_[i]) > bound() * (1 + violated)) found.push_back(i);

@@ -20,7 +20,7 @@
 #include "margrave/model.hpp"
 #include "optim/range_lp.hpp"
 #include "solvers/solver.hpp"
-#include "state/weight_store.hpp"
+#include "state/weight_accumulator.hpp"
 
 namespace margrave {
 

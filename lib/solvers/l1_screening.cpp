@@ -8,7 +8,7 @@
 
 #include "model/clique_scores.hpp"
 #include "state/scaled_features.hpp"
-#include "state/weight_store.hpp"
+#include "state/weight_accumulator.hpp"
 
 namespace margrave {
 
@@ -18,11 +18,12 @@ constexpr std::size_t most_changes = std::size_t{1} << 18U;
 
 std::vector<double> slopes_at_zero(const Problem& problem) {
   const Dataset& data = problem.data;
-  WeightAccumulator sums(data.templates());
-  sums.clear(problem.arena);
+  WeightAccumulator sums(data);
+  std::vector<double> slopes(data.templates().storage());
+  sums.start(slopes);
   std::vector<CliqueChange> changes;
   const auto flush = [&] {
-    sums.commit(problem.arena, data, changes);
+    sums.commit(problem.arena, changes);
     changes.clear();
   };
   for (std::size_t m = 0; m < data.size(); ++m) {
@@ -38,8 +39,7 @@ std::vector<double> slopes_at_zero(const Problem& problem) {
     if (changes.size() > most_changes) flush();
   }
   flush();
-  std::vector<double> slopes(data.templates().storage());
-  sums.take(problem.arena, 1.0, slopes);
+  sums.finish(problem.arena, 1.0);
   return slopes;
 }
 

@@ -27,6 +27,13 @@ bool all_finite(std::span<const double> values) {
   return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
+// Room for numbers, on huge pages where there are many.
+void reserve_large(std::vector<double>& numbers, std::size_t count) {
+  if (numbers.capacity() >= count) return;
+  numbers.reserve(count);
+  if (numbers.empty()) ask_for_huge_pages(numbers.data(), numbers.capacity() * sizeof(double));
+}
+
 // Answers the solver's question between blocks, and remembers why the answer was no.
 class Control final : public EpochControl {
  public:
@@ -69,8 +76,8 @@ class Loop {
         hooks_(hooks),
         start_(Clock::now()) {
     outcome_.progress = std::move(progress);
-    // The last good weights, until there are better ones.
-    outcome_.weights.assign(solver.weights().begin(), solver.weights().end());
+    // The last good weights, until there are better ones; zeros, unless something else is said here.
+    if (!starts_at_zero()) outcome_.weights.assign(solver.weights().begin(), solver.weights().end());
     if (outcome_.progress.best) {
       outcome_.weights = outcome_.progress.best->weights;
       outcome_.last = outcome_.progress.best->evaluation;
@@ -117,6 +124,11 @@ class Loop {
   }
 
  private:
+  bool starts_at_zero() const {
+    return weights_follow_point(solver_, problem_.objective) && solver_.dual_point() != nullptr &&
+           solver_.dual_point()->at_truth();
+  }
+
   bool one_epoch() {
     Control control(hooks_, options_.max_seconds - outcome_.progress.train_seconds, options_.gap,
                     outcome_.progress.epoch + 1);
@@ -138,11 +150,22 @@ class Loop {
   }
   double wall_now() const { return outcome_.progress.wall_seconds + seconds_since(start_); }
 
+  // The solver's own weights where it will adopt what is rebuilt, else those that are not the last good ones.
+  std::span<double> place_to_rebuild() {
+    if (on_schedule_ && weights_follow_point(solver_, problem_.objective)) {
+      const std::span<double> own = solver_.weights_to_rebuild();
+      if (!own.empty()) return own;
+    }
+    reserve_large(spare_, solver_.weights().size());
+    spare_.resize(solver_.weights().size());
+    return spare_;
+  }
+
   // False where the numbers have gone bad: the outcome then holds the last good weights.
   bool evaluate() {
     const auto start = Clock::now();
     Evaluation e;
-    rebuilt_ = {memory_.reserve(outcome_.weights.size()), outcome_.weights.size()};
+    rebuilt_ = place_to_rebuild();
     std::span<const double> chosen = rebuilt_;
     const LocalPoint* local = solver_.local_point();
     const LocalPoint* messages = local != nullptr ? local : solver_.messages();
@@ -196,6 +219,7 @@ class Loop {
         !all_finite(chosen)) {
       outcome_.status = Status::numerical_failure;
       outcome_.reason = "epoch " + std::to_string(e.epoch) + " gave a bound or a weight that is not finite";
+      outcome_.weights.resize(rebuilt_.size());
       return false;
     }
     if (e.certified) require_order(e, e.primal, *e.dual, "duality gap");
@@ -221,7 +245,12 @@ class Loop {
       return;
     }
     outcome_.last = e;
-    std::copy(chosen.begin(), chosen.end(), outcome_.weights.begin());
+    if (chosen.data() == spare_.data()) {
+      outcome_.weights.swap(spare_);  // where rebuilt_ still points
+    } else {
+      reserve_large(outcome_.weights, chosen.size());
+      outcome_.weights.assign(chosen.begin(), chosen.end());
+    }
     if (pointless && on_schedule_) best = RunProgress::Best{e, outcome_.weights};
   }
 
@@ -259,7 +288,8 @@ class Loop {
   const TrainOptions& options_;
   const Hooks& hooks_;
   Clock::time_point start_;
-  Buffer<double> memory_;
+  // Where weights are rebuilt that the solver does not adopt in place; never the last good ones.
+  std::vector<double> spare_;
   std::span<double> rebuilt_;
   bool on_schedule_ = true;
   RunOutcome outcome_;

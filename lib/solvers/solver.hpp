@@ -74,6 +74,9 @@ class Solver {
   // Takes over the weights rebuilt from the dual point, so that rounding does not pile up. Never called under
   // a sparse penalty, where the weights are no function of the point.
   virtual void adopt(std::span<const double> weights) = 0;
+  // The running weights themselves, where they may be rebuilt in place before adopt() is called with them:
+  // large ones need no second copy then. Empty: adopt() copies.
+  virtual std::span<double> weights_to_rebuild() { return {}; }
   // Weights that may be better than weights(): an average, or the best a cutting-plane method met.
   virtual std::optional<std::span<const double>> averaged() const { return std::nullopt; }
   // The dual point as a model keeps it: labellings, or marginals of cliques.

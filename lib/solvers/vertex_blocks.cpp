@@ -94,7 +94,17 @@ class VertexBlocks final : public DualBlocks {
     std::vector<std::uint32_t> weighted;
     for (std::uint32_t k = 0; k < b.count; ++k)
       if (b.weight[k] != 0) weighted.push_back(k);
+    if (weighted.empty()) return;
+    // Where all agree, they have one joint state, with the mass of all.
+    const std::vector<std::uint8_t> differs = differing(top, b, weighted);
+    double whole = 0;
+    for (const std::uint32_t k : weighted) whole += b.weight[k];
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+      if (b.fractional == nullptr && none_marked(top, a, differs)) {
+        const CachedLabel* labels = b.labels + std::size_t{weighted.front()} * top.variables();
+        out.push_back({a, static_cast<std::uint32_t>(joint_state(top, a, labels)), whole});
+        continue;
+      }
       const auto first = static_cast<std::ptrdiff_t>(out.size());
       for (const std::uint32_t k : weighted) {
         visit_clique(top, b, k, a, cursor.data(), [&](std::uint32_t joint, double mass) {
@@ -108,6 +118,12 @@ class VertexBlocks final : public DualBlocks {
         });
       }
     }
+  }
+
+  bool at_truth() const override {
+    for (std::size_t m = 0; m < cache_.size(); ++m)
+      if (cache_.count(m) > 1) return false;
+    return true;
   }
 
   bool has_cache() const override { return options_.steps != Steps::plain; }
@@ -166,6 +182,17 @@ class VertexBlocks final : public DualBlocks {
   }
 
  private:
+  // Which variables have several labels among the given vertices, not counting fractional masses.
+  static std::vector<std::uint8_t> differing(const Topology& top, const VertexCache::Block& b,
+                                             std::span<const std::uint32_t> vertices) {
+    std::vector<std::uint8_t> differs(top.variables(), 0);
+    const auto labels = [&](std::uint32_t k) { return b.labels + std::size_t{k} * top.variables(); };
+    for (const std::uint32_t k : vertices)
+      for (std::size_t i = 0; i < differs.size(); ++i)
+        if (labels(k)[i] != labels(vertices.front())[i]) differs[i] = 1;
+    return differs;
+  }
+
   // g_a = Δ(a) + Σ mass · <w, deviation> of every vertex, from scores without the loss.
   static double* gradients(const Topology& top, const VertexCache::Block& b, BlockWorker& worker) {
     double* scores = worker.scores.reserve(b.deviations.size());

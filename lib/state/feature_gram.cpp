@@ -1,6 +1,7 @@
 #include "state/feature_gram.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "model/clique_scores.hpp"
@@ -15,6 +16,16 @@ constexpr std::size_t most_gram_cliques = 128;
 bool has_per_state_inputs(const Dataset& data) {
   return std::any_of(data.columns().inputs.begin(), data.columns().inputs.end(),
                      [](const auto& in) { return in.kind == InputKind::per_state; });
+}
+
+// Whether products of inputs count what they share, and a byte holds it.
+bool has_small_counts(const Dataset& data) {
+  constexpr std::uint32_t most = std::numeric_limits<std::uint8_t>::max();
+  for (std::uint32_t input = 0; input < data.columns().inputs.size(); ++input) {
+    const InputView x = data.input(input);
+    if (x.kind != InputKind::unit || x.count > most) return false;
+  }
+  return true;
 }
 
 // The vector behind a clique's input at one joint state.
@@ -32,7 +43,7 @@ int shared_rows(std::int32_t row, std::int32_t truth, std::int32_t other_row, st
 
 }  // namespace
 
-FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
+FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data), counted_(has_small_counts(data)) {
   const bool per_state = has_per_state_inputs(data);
   for (std::size_t s = 0; s < data.topologies(); ++s) {
     const Topology& top = data.topology(s);
@@ -51,7 +62,13 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
         shape.place_of[cliques[i]] = i;
       }
       shape.groups.push_back({t, scattered, std::move(cliques), shape.gram_cells});
-      if (!scattered) shape.gram_cells += n * n;
+      if (scattered) {
+        const Template& block = data.templates()[t];
+        scatter_begin_ = std::min(scatter_begin_, block.offset);
+        scatter_end_ = std::max(scatter_end_, block.offset + block.stride * block.inputs);
+      } else {
+        shape.gram_cells += n * n;
+      }
     }
     shapes_.push_back(std::move(shape));
   }
@@ -60,12 +77,23 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
     gram_begin_.push_back(next);
     next += shapes_[data[m].topology_index()].gram_cells;
   }
-  gram_.reserve(next);
+  if (counted_) {
+    counts_.reserve(next);
+    fill(arena, counts_);
+  } else {
+    gram_.reserve(next);
+    fill(arena, gram_);
+  }
+}
+
+template <class Number>
+void FeatureGram::fill(Arena& arena, Buffer<Number>& all) const {
   struct Worker {
     SparseGram sparse;
     std::vector<InputView> inputs;
   };
   std::vector<Worker> workers(static_cast<std::size_t>(arena.threads()));
+  const Dataset& data = *data_;
   arena.for_each_block(data.size(), 64, [&](std::size_t begin, std::size_t end, int index) {
     Worker& worker = workers[static_cast<std::size_t>(index)];
     for (std::size_t m = begin; m < end; ++m) {
@@ -73,7 +101,7 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
       for (const Group& group : shapes_[g.topology_index()].groups) {
         if (group.scattered) continue;
         const std::size_t n = group.cliques.size();
-        double* gram = gram_.data() + gram_begin_[m] + group.gram_offset;
+        Number* gram = all.data() + gram_begin_[m] + group.gram_offset;
         std::vector<InputView>& x = worker.inputs;
         x.clear();
         for (const std::uint32_t a : group.cliques) x.push_back(data.input(g.input_of(a)));
@@ -82,7 +110,8 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data) {
           continue;
         }
         for (std::size_t i = 0; i < n; ++i)
-          for (std::size_t j = 0; j <= i; ++j) gram[i * n + j] = gram[j * n + i] = input_product(x[i], x[j]);
+          for (std::size_t j = 0; j <= i; ++j)
+            gram[i * n + j] = gram[j * n + i] = static_cast<Number>(input_product(x[i], x[j]));
       }
     }
   });
@@ -110,13 +139,14 @@ void FeatureGram::deviation_products(std::size_t m, std::span<const Deviation> d
     if (scratch.first_part[number] == none) continue;
     const Group& group = shape.groups[number];
     if (group.scattered) continue;
-    const double* gram = gram_.data() + gram_begin_[m] + group.gram_offset +
-                         std::size_t{shape.place_of[d.clique]} * group.cliques.size();
+    const std::uint32_t place = shape.place_of[d.clique];
     double sum = 0;
     for (std::uint32_t i = scratch.first_part[number]; i != none; i = scratch.next_part[i]) {
       const Deviation& e = deviations[parts[i]];
       const int sign = shared_rows(e.row, e.truth_row, d.row, d.truth_row);
-      if (sign != 0) sum += (masses != nullptr ? masses[i] : 1.0) * sign * gram[shape.place_of[e.clique]];
+      if (sign != 0)
+        sum +=
+            (masses != nullptr ? masses[i] : 1.0) * sign * product(m, group, place, shape.place_of[e.clique]);
     }
     out[j] = sum;
   }
@@ -128,18 +158,20 @@ void FeatureGram::scatter_deviations(const FactorGraph& graph, std::span<const D
                                      Scratch& scratch, double* out) const {
   const Shape& shape = shapes_[graph.topology_index()];
   const auto scattered = [&](const Deviation& d) { return shape.groups[shape.group_of[d.clique]].scattered; };
-  double* block = scratch.zeros(data_->templates().storage());
+  // Large models have most of their weights elsewhere.
+  double* block = scratch.zeros(scatter_end_ - scatter_begin_);
   const auto for_each_part = [&](auto&& visit) {
     for (std::size_t i = 0; i < parts.size(); ++i)
       if (scattered(deviations[parts[i]]))
         for_each_weight(*data_, deviations[parts[i]], masses != nullptr ? masses[i] : 1.0, visit);
   };
-  for_each_part([&](std::uint64_t at, double value) { block[at] += value; });
+  for_each_part([&](std::uint64_t at, double value) { block[at - scatter_begin_] += value; });
   for (std::size_t j = 0; j < deviations.size(); ++j)
     if (scattered(deviations[j]))
-      for_each_weight(*data_, deviations[j], 1.0,
-                      [&](std::uint64_t at, double value) { out[j] += block[at] * value; });
-  for_each_part([&](std::uint64_t at, double) { block[at] = 0; });
+      for_each_weight(*data_, deviations[j], 1.0, [&](std::uint64_t at, double value) {
+        out[j] += block[at - scatter_begin_] * value;
+      });
+  for_each_part([&](std::uint64_t at, double) { block[at - scatter_begin_] = 0; });
 }
 
 void FeatureGram::add_to_scores(std::size_t m, const Deviation& deviation, double coefficient,
@@ -151,8 +183,7 @@ void FeatureGram::add_to_scores(std::size_t m, const Deviation& deviation, doubl
   const Group& group = shape.groups[shape.group_of[deviation.clique]];
   const Template& t = data_->templates()[group.template_index];
   const std::size_t n = group.cliques.size();
-  const double* gram =
-      gram_.data() + gram_begin_[m] + group.gram_offset + shape.place_of[deviation.clique] * n;
+  const std::uint32_t place = shape.place_of[deviation.clique];
   const std::size_t last = t.states.back();
   const double* first_scores = nullptr;
   const double* previous_scores = nullptr;
@@ -163,22 +194,22 @@ void FeatureGram::add_to_scores(std::size_t m, const Deviation& deviation, doubl
     if (scores == first_scores || scores == previous_scores) continue;
     if (i == 0) first_scores = scores;
     previous_scores = scores;
-    const auto product = [&](std::uint32_t joint, std::size_t y) {
-      if (!group.scattered) return gram[i];
+    const auto product_at = [&](std::uint32_t joint, std::size_t y) {
+      if (!group.scattered) return product(m, group, place, i);
       return input_product(plain_input(*data_, deviation.input, joint),
                            plain_input(*data_, g.input_of(a), y));
     };
     if (t.kind == WeightRows::full) {  // rows are joint states
-      scores[deviation.place] += coefficient * product(deviation.joint, deviation.joint);
-      scores[deviation.truth_place] -= coefficient * product(deviation.truth, deviation.truth);
+      scores[deviation.place] += coefficient * product_at(deviation.joint, deviation.joint);
+      scores[deviation.truth_place] -= coefficient * product_at(deviation.truth, deviation.truth);
       continue;
     }
     for (std::size_t y = 0; y < t.joint_states(); ++y) {
       double& score = scores[a < top.variables() ? y : y / last * padded(last) + y % last];
       const std::int32_t row = t.row_of[y];
       if (row < 0) continue;
-      if (row == deviation.row) score += coefficient * product(deviation.joint, y);
-      if (row == deviation.truth_row) score -= coefficient * product(deviation.truth, y);
+      if (row == deviation.row) score += coefficient * product_at(deviation.joint, y);
+      if (row == deviation.truth_row) score -= coefficient * product_at(deviation.truth, y);
     }
   }
 }

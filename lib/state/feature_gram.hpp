@@ -3,9 +3,9 @@
 //
 // −ψ(a) is a sum of deviations from the truth (model/deviation.hpp), of which the vertices of an example
 // share many: products go from deviation to deviation. For templates with several inputs, the products
-// <x_α, x_β> of the example's cliques are computed once and kept (n² numbers for n cliques); for templates
-// with one input, for long examples and for per-state inputs the vertex is scattered into a scratch weight
-// block instead.
+// <x_α, x_β> of the example's cliques are computed once and kept (n² numbers for n cliques; where all inputs
+// are lists of ones, a byte each: they count what two lists share); for templates with one input, for long
+// examples and for per-state inputs the vertex is scattered into a scratch weight block instead.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,9 @@ class FeatureGram {
   void add_to_scores(std::size_t m, const Deviation& deviation, double coefficient,
                      Potentials& potentials) const;
 
-  std::uint64_t bytes() const { return gram_.bytes() + gram_begin_.size() * sizeof(std::uint64_t); }
+  std::uint64_t bytes() const {
+    return gram_.bytes() + counts_.bytes() + gram_begin_.size() * sizeof(std::uint64_t);
+  }
 
  private:
   static constexpr std::uint32_t no_group = ~0U;
@@ -94,11 +96,21 @@ class FeatureGram {
   void scatter_deviations(const FactorGraph& graph, std::span<const Deviation> deviations,
                           std::span<const std::uint32_t> parts, const double* masses, Scratch& scratch,
                           double* out) const;
+  template <class Number>
+  void fill(Arena& arena, Buffer<Number>& gram) const;
+  // <x_α, x_β> of the group's cliques at two places.
+  double product(std::size_t m, const Group& group, std::size_t place, std::size_t other) const {
+    const std::uint64_t at = gram_begin_[m] + group.gram_offset + place * group.cliques.size() + other;
+    return counted_ ? counts_[at] : gram_[at];
+  }
 
   const Dataset* data_;
   std::vector<Shape> shapes_;
   std::vector<std::uint64_t> gram_begin_;
+  std::uint64_t scatter_begin_ = ~std::uint64_t{0}, scatter_end_ = 0;  // weights of scattered groups
+  bool counted_;
   Buffer<double> gram_;  // double: steps divide by small differences of these
+  Buffer<std::uint8_t> counts_;
 };
 
 // |Σ changes|², scattered into the worker's block.

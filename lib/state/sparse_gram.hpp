@@ -12,10 +12,16 @@ namespace margrave {
 
 class SparseGram {
  public:
-  // gram[i·n + j] = <x_i, x_j> for n vectors of kind sparse or unit, with the bits of input_product().
-  void products(std::span<const InputView> x, std::uint64_t inputs, double* gram);
+  // gram[i·n + j] = <x_i, x_j> for n vectors of kind sparse or unit, with the bits of input_product(); as
+  // bytes, where they hold it.
+  void products(std::span<const InputView> x, std::uint64_t inputs, double* gram) { fill(x, inputs, gram); }
+  void products(std::span<const InputView> x, std::uint64_t inputs, std::uint8_t* gram) {
+    fill(x, inputs, gram);
+  }
 
  private:
+  template <class Number>
+  void fill(std::span<const InputView> x, std::uint64_t inputs, Number* gram);
   struct Entry {
     std::uint32_t vector;
     std::uint32_t before;  // the entry before it with this input, or none

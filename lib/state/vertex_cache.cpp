@@ -28,13 +28,6 @@ void check_weights(const ByteReader& in, std::span<const double> weight) {
   if (std::abs(mass - 1) > 1e-6) in.fail("has weights that do not sum to 1");
 }
 
-// Whether none of the clique's variables differs.
-bool agrees(const Topology& top, std::uint32_t clique, const std::vector<std::uint8_t>& differs) {
-  if (clique < top.variables()) return differs[clique] == 0;
-  const auto scope = top.scope_of(clique - top.variables());
-  return std::none_of(scope.begin(), scope.end(), [&](std::uint32_t i) { return differs[i] != 0; });
-}
-
 }  // namespace
 
 VertexCache::VertexCache(const Dataset& data) : data_(&data), blocks_(data.size()) {
@@ -135,7 +128,7 @@ void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex
   std::size_t next = 0;
   for (std::uint32_t a = 0; a < top.cliques(); ++a) {
     const bool whole = next == vertex.fractional.size() || vertex.fractional[next].clique != a;
-    if (whole && agrees(top, a, index.differs)) continue;
+    if (whole && none_marked(top, a, index.differs)) continue;
     const auto truth = static_cast<std::uint32_t>(joint_state(top, a, g.labels()));
     next = visit_masses(top, vertex, a, next, [&](std::uint32_t joint, double mass) {
       if (joint == truth) return;

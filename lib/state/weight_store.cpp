@@ -77,7 +77,7 @@ WeightStore::WeightStore(const TemplateSet& templates)
       taken_(std::make_unique<std::atomic_flag[]>(shards_.size())) {}
 
 void WeightStore::assign(std::span<const double> w) {
-  std::copy(w.begin(), w.end(), cells_.data());
+  if (w.data() != cells_.data()) std::copy(w.begin(), w.end(), cells_.data());
   ++version_;
 }
 
@@ -182,42 +182,6 @@ double WeightStore::product_async(const WeightChange& change) const noexcept {
   double sum = 0;
   change.for_each([&](std::uint64_t cell, double value) { sum += value * load(cell); });
   return sum;
-}
-
-WeightAccumulator::WeightAccumulator(const TemplateSet& templates)
-    : shards_(templates.storage()), size_(templates.storage()), cells_(templates.storage()) {}
-
-void WeightAccumulator::clear(Arena& arena) {
-  if (clear_) return;
-  arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
-    std::fill(cells_.data() + begin, cells_.data() + end, TwoSum{0.0, 0.0});
-  });
-  clear_ = true;
-}
-
-void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes) {
-  clear_ = false;
-  const auto add = [](TwoSum& cell, double value) {
-    const TwoSum t = two_sum(cell.sum, value);
-    cell = {t.sum, cell.error + t.error};
-  };
-  shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
-    for (const CliqueChange& change : changes)
-      for_each_cell_between(data, change, begin, end,
-                            [&](std::uint64_t cell, double value) { add(cells_[cell], value); });
-  });
-}
-
-void WeightAccumulator::take(Arena& arena, double scale, std::span<double> w) {
-  arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
-    TwoSum* __restrict cells = cells_.data();
-    double* __restrict out = w.data();
-    for (std::size_t i = begin; i < end; ++i) {
-      out[i] = scale * (cells[i].sum + cells[i].error);
-      cells[i] = {0.0, 0.0};
-    }
-  });
-  clear_ = true;
 }
 
 }  // namespace margrave

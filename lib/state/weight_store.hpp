@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/buffer.hpp"
-#include "base/compensated.hpp"
 #include "margrave/dataset.hpp"
 #include "model/clique_scores.hpp"
 #include "model/deviation.hpp"
@@ -100,6 +99,8 @@ class WeightStore {
   std::uint64_t bytes() const { return cells_.bytes() + part_sums_.capacity() * sizeof(double); }
 
   void assign(std::span<const double> w);
+  // For what assign() is to be called with: the cells themselves, where no copy is needed.
+  std::span<double> span_to_assign() { return {cells_.data(), size_}; }
 
   // w += scale · Σ changes, in order; parallel by shard, or by part of the changes.
   void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes, double scale);
@@ -158,25 +159,6 @@ class WeightStore {
   std::uint64_t version_ = 1;
   std::unique_ptr<std::atomic_flag[]> taken_;  // by shard
   std::vector<double> part_sums_;              // of a large batch of changes
-};
-
-// Compensated sums for every cell: w rebuilt from a dual point to the last bit that matters.
-class WeightAccumulator {
- public:
-  explicit WeightAccumulator(const TemplateSet& templates);
-  // Sums of nothing, before the first commit. Costs nothing where take() was last.
-  void clear(Arena& arena);
-  // As WeightStore::commit, without a scale.
-  void commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes);
-  // w = scale · sums, and the sums are cleared on the way: a pass over large models less.
-  void take(Arena& arena, double scale, std::span<double> w);
-  std::uint64_t bytes() const { return cells_.bytes(); }
-
- private:
-  Shards shards_;
-  std::uint64_t size_;
-  Buffer<TwoSum> cells_;  // sum and error; not touched before clear()
-  bool clear_ = false;
 };
 
 template <class Add>

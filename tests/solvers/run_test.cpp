@@ -37,6 +37,7 @@ class Segment final : public DualPoint {
       if (t != 0) out.push_back({a, zero, t});
     }
   }
+  bool at_truth() const override { return t == 0; }
   double t = 0;
 
  private:
@@ -56,8 +57,11 @@ class FakeSolver final : public Solver {
   const DualPoint* dual_point() const override { return has_dual ? &point : nullptr; }
   std::span<const double> weights() const override { return running; }
   void adopt(std::span<const double> weights) override {
-    running.assign(weights.begin(), weights.end());
+    if (weights.data() != running.data()) running.assign(weights.begin(), weights.end());
     adopted.push_back(epochs);
+  }
+  std::span<double> weights_to_rebuild() override {
+    return in_place ? std::span<double>(running) : std::span<double>();
   }
   std::optional<std::span<const double>> averaged() const override {
     if (!average) return std::nullopt;
@@ -74,6 +78,7 @@ class FakeSolver final : public Solver {
   std::optional<std::vector<double>> average;
   std::function<void(std::uint64_t)> on_epoch;
   bool has_dual = true;
+  bool in_place = false;
   std::uint64_t epochs = 0, prepared = 0;
   std::vector<std::uint64_t> adopted;
 };
@@ -238,6 +243,41 @@ TEST_F(Run, NumbersGoneBadEndTheRunWithTheLastGoodWeights) {
   EXPECT_EQ(outcome.trace.size(), 2U);
   EXPECT_TRUE(std::any_of(outcome.weights.begin(), outcome.weights.end(), [](double w) { return w != 0; }));
   for (const double w : outcome.weights) EXPECT_TRUE(std::isfinite(w));
+}
+
+TEST_F(Run, WeightsRebuiltInPlaceGiveTheSameRun) {
+  const auto run_with = [this](bool in_place, std::uint64_t bad_epoch) {
+    solver.in_place = in_place;
+    solver.epochs = 0;
+    solver.adopted.clear();
+    std::fill(solver.running.begin(), solver.running.end(), 0.0);
+    solver.point.t = 0;
+    solver.on_epoch = [this, bad_epoch](std::uint64_t epoch) {
+      solver.point.t = epoch < bad_epoch ? 0.1 * static_cast<double>(epoch) : std::nan("");
+      for (double& w : solver.running) w += 1e-9;  // rounding, which no outcome may show
+    };
+    return go();
+  };
+  options.evaluate_every = 2;
+  for (const std::uint64_t bad : {std::uint64_t{100}, std::uint64_t{4}, std::uint64_t{1}}) {
+    options.max_epochs = bad == 100 ? 5 : 10;  // the fifth epoch is evaluated off schedule
+    const RunOutcome copied = run_with(false, bad);
+    const std::vector<std::uint64_t> adopted = solver.adopted;
+    const std::vector<double> running = solver.running;
+    const RunOutcome in_place = run_with(true, bad);
+    EXPECT_EQ(in_place.status, copied.status);
+    EXPECT_EQ(in_place.weights, copied.weights);
+    EXPECT_EQ(in_place.trace.size(), copied.trace.size());
+    EXPECT_EQ(solver.adopted, adopted);
+    if (bad == 100) {
+      EXPECT_EQ(solver.running, running) << "off schedule the solver keeps what it has";
+    }
+    for (const double w : in_place.weights) EXPECT_TRUE(std::isfinite(w));
+    EXPECT_EQ(in_place.weights.size(), solver.running.size());
+    // Nothing good was seen but the zeros of the start, or the weights of the second epoch.
+    EXPECT_EQ(std::all_of(in_place.weights.begin(), in_place.weights.end(), [](double w) { return w == 0; }),
+              bad == 1);
+  }
 }
 
 TEST_F(Run, ANegativeGapWithAnExactOracleIsABug) {

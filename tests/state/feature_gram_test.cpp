@@ -107,6 +107,41 @@ TEST(FeatureGram, AgreesWithDenseFeaturesOnLongExamples) {
                  7);
 }
 
+// Chains whose tokens have lists of `least` to `most` features of 600 that are 1.
+Dataset named_features(std::uint32_t least, std::uint32_t most) {
+  DatasetBuilder b{TemplateSet({make_template("token", {4}, 600), make_template("transition", {4, 4}, 1)})};
+  Random random(11);
+  for (int m = 0; m < 6; ++m) {
+    b.begin_example();
+    const auto length = static_cast<std::uint32_t>(2 + random.below(9));
+    for (std::uint32_t i = 0; i < length; ++i) {
+      const std::uint64_t wanted = least + random.below(most - least + 1);
+      std::vector<std::uint32_t> index;
+      for (std::uint32_t d = 0; d < 600; ++d)
+        if (random.below(600 - d) < wanted - index.size()) index.push_back(d);
+      b.add_variable(0, b.add_sparse(600, index, std::vector<float>(index.size(), 1.0F)),
+                     static_cast<std::int32_t>(random.below(4)));
+    }
+    const std::vector<std::uint32_t> one{0};
+    const std::uint32_t input = b.add_sparse(1, one, std::vector<float>{1.0F});
+    for (std::uint32_t i = 1; i < length; ++i) b.add_factor(1, input, std::vector<std::uint32_t>{i - 1, i});
+    b.end_example();
+  }
+  return b.finish();
+}
+
+// Counts of shared features are kept as bytes where they fit: lists of 255 do, longer ones do not.
+TEST(FeatureGram, AgreesWithDenseFeaturesOnListsOfOnes) {
+  const Dataset few = named_features(0, 30);
+  const Dataset most = named_features(255, 255);
+  const Dataset more = named_features(255, 400);
+  check_products(few, 8);
+  check_products(most, 9);
+  check_products(more, 10);
+  Arena arena(1);
+  EXPECT_LT(2 * FeatureGram(most, arena).bytes(), FeatureGram(more, arena).bytes());
+}
+
 // Vertices made by hand as halves of two labellings, some integral, against the dense feature vectors.
 TEST(FeatureGram, AgreesWithDenseFeaturesOnFractionalVertices) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {

@@ -42,6 +42,14 @@ TEST(SparseGram, HasTheBitsOfMergingEveryPair) {
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j)
         ASSERT_EQ(products[i * n + j], input_product(views[i], views[j])) << i << " " << j;
+    for (Vector& v : vectors) v.value.clear();
+    views.clear();
+    for (const Vector& v : vectors) views.push_back(v.view());
+    std::vector<std::uint8_t> counts(n * n, 7);
+    gram.products(views, inputs, counts.data());
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        ASSERT_EQ(counts[i * n + j], input_product(views[i], views[j])) << i << " " << j;
   }
 }
 

@@ -7,10 +7,13 @@
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
+#include "state/weight_accumulator.hpp"
 #include "support/problems.hpp"
 #include "support/reference.hpp"
 #include "support/sanitizers.hpp"
@@ -170,21 +173,61 @@ TEST(WeightAccumulator, KeepsWhatPlainSumsLose) {
   std::vector<double> first;
   for (const int threads : arena_threads()) {
     Arena arena(threads);
-    WeightAccumulator sums(data.templates());
-    std::vector<double> w(data.templates().storage(), 1.0);
-    sums.clear(arena);
-    sums.commit(arena, data, rest);  // forgotten by clear()
-    sums.clear(arena);
-    sums.commit(arena, data, std::span(changes).first(n));
-    sums.commit(arena, data, std::span(changes).subspan(n));
-    sums.take(arena, 0.5, w);
-    for (std::size_t i = 0; i < w.size(); ++i)
-      ASSERT_NEAR(w[i], static_cast<double>(wanted[i]),
-                  1e-12 * (1 + std::abs(static_cast<double>(wanted[i]))));
-    if (first.empty()) first = w;
-    EXPECT_TRUE(same_bits(w, first)) << threads << " threads";
-    sums.take(arena, 0.5, w);  // what was taken is gone
-    EXPECT_TRUE(std::all_of(w.begin(), w.end(), [](double x) { return x == 0; }));
+    for (const std::uint64_t range : {std::uint64_t{1}, std::uint64_t{100}, std::uint64_t{1} << 40U}) {
+      WeightAccumulator sums(data, range);
+      std::vector<double> w(data.templates().storage(), 1.0);
+      sums.start(w);
+      sums.commit(arena, rest);  // forgotten by start()
+      sums.start(w);
+      sums.commit(arena, std::span(changes).first(n));
+      sums.commit(arena, std::span(changes).subspan(n));
+      sums.finish(arena, 0.5);
+      for (std::size_t i = 0; i < w.size(); ++i)
+        ASSERT_NEAR(w[i], static_cast<double>(wanted[i]),
+                    1e-12 * (1 + std::abs(static_cast<double>(wanted[i]))));
+      if (first.empty()) first = w;
+      EXPECT_TRUE(same_bits(w, first)) << threads << " threads, ranges of " << range;
+      std::fill(w.begin(), w.end(), 1.0);
+      sums.start(w);  // nothing is left of what was finished
+      sums.finish(arena, 0.5);
+      EXPECT_TRUE(std::all_of(w.begin(), w.end(), [](double x) { return x == 0; }));
+    }
+  }
+}
+
+// Changes beyond what is kept are added to all cells at once: on every kind of input, in ranges of any size,
+// that must not change a bit.
+TEST(WeightAccumulator, KeptChangesHaveTheBitsOfThoseThatAreAddedAtOnce) {
+  std::vector<std::pair<std::string, Dataset>> problems;
+  problems.emplace_back("wide", wide_problem());
+  for (const TinyProblem& tiny : tiny_problems()) problems.emplace_back(tiny.name, tiny.make());
+  Random random(36);
+  for (const auto& [name, data] : problems) {
+    const std::uint64_t cells = data.templates().storage();
+    const auto changes = random_changes(random, data, std::max<std::uint64_t>(1, cells / 4));
+    auto nothing = random_changes(random, data, cells);  // too many to be kept
+    for (CliqueChange& change : nothing) change.coefficient = 0;
+    for (const int threads : arena_threads()) {
+      Arena arena(threads);
+      WeightAccumulator all_at_once(data);
+      std::vector<double> expected(cells, 1.0);
+      for (int repeat = 0; repeat < 2; ++repeat) {  // the second time over what the first one left
+        all_at_once.start(expected);
+        all_at_once.commit(arena, std::span(changes).first(changes.size() / 2));
+        all_at_once.commit(arena, nothing);
+        all_at_once.commit(arena, std::span(changes).subspan(changes.size() / 2));
+        all_at_once.finish(arena, 0.3);
+      }
+      for (const std::uint64_t range : {std::uint64_t{1}, std::uint64_t{8}, std::uint64_t{1000}}) {
+        WeightAccumulator in_ranges(data, range);
+        std::vector<double> w(cells, 1.0);
+        in_ranges.start(w);
+        in_ranges.commit(arena, changes);
+        in_ranges.finish(arena, 0.3);
+        EXPECT_TRUE(same_bits(w, expected)) << name << ", " << threads << " threads, ranges of " << range;
+        EXPECT_LT(in_ranges.bytes(), all_at_once.bytes() + 1);
+      }
+    }
   }
 }
 

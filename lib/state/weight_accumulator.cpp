@@ -1,0 +1,174 @@
+#include "state/weight_accumulator.hpp"
+
+#include <algorithm>
+
+#include "base/compensated.hpp"
+
+namespace margrave {
+
+namespace {
+
+constexpr std::size_t cells_per_block = 1U << 14U;
+constexpr std::size_t runs_per_thread = 4;  // of ranges: each looks for its place in every list of inputs
+
+void add_to(double value, double& sum, double& error) {
+  const TwoSum t = two_sum(sum, value);
+  sum = t.sum;
+  error += t.error;
+}
+
+}  // namespace
+
+WeightAccumulator::WeightAccumulator(const Dataset& data, std::uint64_t range)
+    : data_(data), shards_(data.templates().storage()), size_(data.templates().storage()) {
+  list_ranges(range);
+}
+
+void WeightAccumulator::list_ranges(std::uint64_t cells) {
+  range_begin_.push_back(0);
+  for (std::size_t t = 0; t < data_.templates().size(); ++t) {
+    const Template& block = data_.templates()[t];
+    const std::uint64_t end = block.offset + block.stride * block.inputs;
+    if (end - range_begin_.back() <= cells) continue;  // whole templates may share a range
+    if (block.offset > range_begin_.back()) range_begin_.push_back(block.offset);
+    const std::uint64_t step = std::max<std::uint64_t>(1, cells / std::max<std::uint64_t>(1, block.stride));
+    for (std::uint64_t input = step; input < block.inputs; input += step)
+      range_begin_.push_back(block.offset + input * block.stride);
+  }
+  range_begin_.push_back(size_);
+}
+
+void WeightAccumulator::start(std::span<double> w) {
+  sums_ = w;
+  keeps_ = true;
+  kept_.clear();
+  group_begin_.clear();
+}
+
+void WeightAccumulator::commit(Arena& arena, std::span<const CliqueChange> changes) {
+  // At most as much memory as the errors of all cells would take.
+  const std::size_t most = size_ * sizeof(double) / sizeof(CliqueChange);
+  if (keeps_ && kept_.size() + changes.size() <= most) {
+    keep(changes);
+    return;
+  }
+  if (keeps_) add_kept(arena);
+  add(arena, changes);
+}
+
+void WeightAccumulator::keep(std::span<const CliqueChange> changes) {
+  for (const CliqueChange& change : changes) {
+    if (kept_.empty() || kept_.back().template_index != change.template_index ||
+        kept_.back().input != change.input)
+      group_begin_.push_back(kept_.size());
+    kept_.push_back(change);
+  }
+}
+
+void WeightAccumulator::add_kept(Arena& arena) {
+  keeps_ = false;
+  errors_.reserve(size_);
+  arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
+    std::fill(sums_.data() + begin, sums_.data() + end, 0.0);
+    if (!clear_) std::fill(errors_.data() + begin, errors_.data() + end, 0.0);
+  });
+  add(arena, kept_);
+}
+
+void WeightAccumulator::add(Arena& arena, std::span<const CliqueChange> changes) {
+  clear_ = false;
+  double* const sums = sums_.data();
+  double* const errors = errors_.data();
+  shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
+    for (const CliqueChange& change : changes)
+      for_each_cell_between(data_, change, begin, end, [&](std::uint64_t cell, double value) {
+        add_to(value, sums[cell], errors[cell]);
+      });
+  });
+}
+
+void WeightAccumulator::finish(Arena& arena, double scale) {
+  if (keeps_) {
+    group_begin_.push_back(kept_.size());
+    const std::size_t ranges = range_begin_.size() - 1;
+    const std::size_t wanted =
+        arena.threads() == 1 ? 1 : runs_per_thread * static_cast<std::size_t>(arena.threads());
+    const std::size_t runs = std::min(ranges, wanted);
+    arena.for_each_block(runs, 1, [&](std::size_t run, std::size_t, int) {
+      finish_ranges(ranges * run / runs, ranges * (run + 1) / runs, scale);
+    });
+    return;
+  }
+  arena.for_each_block(size_, cells_per_block, [&](std::size_t begin, std::size_t end, int) {
+    double* __restrict sums = sums_.data();
+    double* __restrict errors = errors_.data();
+    for (std::size_t i = begin; i < end; ++i) {
+      sums[i] = scale * (sums[i] + errors[i]);
+      errors[i] = 0;
+    }
+  });
+  clear_ = true;  // on the way: a pass over large models less
+}
+
+void WeightAccumulator::finish_ranges(std::size_t first, std::size_t last, double scale) {
+  std::vector<Place> places(group_begin_.size() - 1);
+  for (std::size_t g = 0; g < places.size(); ++g) places[g] = place_behind(g, range_begin_[first]);
+  Buffer<double> errors;
+  for (std::size_t r = first; r < last; ++r) {
+    const std::uint64_t begin = range_begin_[r];
+    const std::size_t cells = range_begin_[r + 1] - begin;
+    double* __restrict sum = sums_.data() + begin;
+    double* __restrict error = errors.reserve(cells);
+    std::fill_n(sum, cells, 0.0);
+    std::fill_n(error, cells, 0.0);
+    add_range(begin, range_begin_[r + 1], places, error);
+    for (std::size_t i = 0; i < cells; ++i) sum[i] = scale * (sum[i] + error[i]);
+  }
+}
+
+// The first input whose weights are at the cell or behind it; of dense inputs and those of single states, the
+// start: where they are is found for each range again.
+WeightAccumulator::Place WeightAccumulator::place_behind(std::size_t group, std::uint64_t cell) const {
+  const CliqueChange& change = kept_[group_begin_[group]];
+  const Template& t = data_.templates()[change.template_index];
+  const InputView x = data_.input(change.input);
+  if (x.kind == InputKind::dense || x.kind == InputKind::per_state) return {t.offset, 0};
+  const std::uint64_t least = cell <= t.offset || t.stride == 0 ? 0 : (cell - t.offset) / t.stride;
+  const auto entry =
+      static_cast<std::uint32_t>(std::lower_bound(x.index, x.index + x.count, least) - x.index);
+  return {entry < x.count ? t.offset + x.index[entry] * t.stride : size_, entry};
+}
+
+void WeightAccumulator::add_range(std::uint64_t begin, std::uint64_t end, std::vector<Place>& places,
+                                  double* errors) {
+  double* const sums = sums_.data();
+  for (std::size_t g = 0; g < places.size(); ++g) {
+    if (places[g].cell >= end) continue;
+    const std::span<const CliqueChange> changes(kept_.data() + group_begin_[g],
+                                                group_begin_[g + 1] - group_begin_[g]);
+    const Template& t = data_.templates()[changes.front().template_index];
+    const InputView x = data_.input(changes.front().input);
+    if (x.kind == InputKind::dense || x.kind == InputKind::per_state) {
+      for (const CliqueChange& change : changes)
+        for_each_cell_between(data_, change, begin, end, [&](std::uint64_t cell, double value) {
+          add_to(value, sums[cell], errors[cell - begin]);
+        });
+      continue;
+    }
+    Place place = places[g];
+    while (place.cell < end) {
+      const double value = x.kind == InputKind::unit ? 1.0 : static_cast<double>(x.value[place.entry]);
+      for (const CliqueChange& change : changes) {
+        const std::int32_t row = t.row_of[change.joint];
+        if (row < 0) continue;
+        const std::uint64_t cell = place.cell + static_cast<std::uint64_t>(row);
+        add_to(change.coefficient * value, sums[cell], errors[cell - begin]);
+      }
+      ++place.entry;
+      place.cell = place.entry < x.count ? t.offset + x.index[place.entry] * t.stride : size_;
+    }
+    places[g] = place;
+  }
+}
+
+}  // namespace margrave
