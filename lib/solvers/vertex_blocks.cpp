@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/kernels.hpp"
 #include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
 #include "optim/simplex_qp.hpp"
@@ -28,23 +29,28 @@ constexpr double same_product = 1e-9;  // two sums of one inner product differ b
 class VertexBlocks final : public DualBlocks {
  public:
   VertexBlocks(const Problem& problem, const BcfwOptions& options)
-      : problem_(problem), options_(options), gram_(problem.data, problem.arena), cache_(problem.data) {}
+      : problem_(problem),
+        options_(options),
+        gram_(problem.data, problem.arena),
+        flat_(problem.oracle->half_integral() && FlatFeatures::fit(problem.data)
+                  ? std::make_unique<FlatFeatures>(problem.data)
+                  : nullptr),
+        cache_(problem.data, flat_.get()) {}
 
   void propose(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
                BlockStep& step) override {
-    step.deviations.clear();
-    step.block_gap = 0;
-    step.loss_change = 0;
-    step.curvature = 0;
+    step.clear();
     const std::size_t m = step.example;
     const FactorGraph g = problem_.data[m];
     Potentials& potentials = worker.potentials;
     cache_.prefetch(m);
     potentials.fill(problem_.data, g, w, version);
     VertexCache::Block b = cache_.block(m);
-    double* gradient = gradients(g.topology(), b, worker);
+    double* gradient = flat_ ? flat_gradients(m, b, worker) : gradients(g.topology(), b, worker);
+    double truth = 0;
+    if (flat_) truth = kernels().dot(flat_->truth(m), worker.scores.data(), b.row_stride);
     potentials.add_loss(g, problem_.objective.loss_scale(g));
-    double truth = potentials.score(g, g.labels());
+    if (!flat_) truth = potentials.score(g, g.labels());
     step.target.assign(b.weight, b.weight + b.count);
     worker.labels.resize(g.variables());
     const double scale = worker.company * problem_.objective.weight_scale();
@@ -79,7 +85,8 @@ class VertexBlocks final : public DualBlocks {
       follow(m, b, scale, step, potentials);
       truth = potentials.score(g, g.labels());
     }
-    describe(b, step);
+    merge_changes(b, b.weight, step);
+    measure_moves(b.loss, b.gram, b.capacity, step);
   }
 
   void apply(const BlockStep& step, double length) override {
@@ -112,6 +119,7 @@ class VertexBlocks final : public DualBlocks {
 
   bool has_cache() const override { return options_.steps != Steps::plain; }
   const VertexCache* cache() const override { return has_cache() ? &cache_ : nullptr; }
+  const FlatFeatures* flat() const override { return flat_.get(); }
   void make_room(std::uint32_t visits) override {
     cache_.make_room(problem_.arena, visits, keep_unused);
     measure();
@@ -130,7 +138,7 @@ class VertexBlocks final : public DualBlocks {
     worker.scores.reserve(2 * most_changes_);
     worker.gram.block_out.reserve(most_labellings_ + 1);
   }
-  std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
+  std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes() + (flat_ ? flat_->bytes() : 0); }
   void save(ByteWriter& out) const override { cache_.save(out); }
   void restore(ByteReader& in) override {
     restore_vertices(in);
@@ -180,6 +188,15 @@ class VertexBlocks final : public DualBlocks {
       b.for_each_part(k, [&](std::uint32_t j, double mass) { sum += mass * scores[j]; });
       gradient[k] = sum;
     }
+    return gradient;
+  }
+
+  double* flat_gradients(std::size_t m, const VertexCache::Block& b, BlockWorker& worker) const {
+    double* scores = worker.scores.reserve(b.row_stride);
+    flat_->scores(m, worker.potentials, scores);
+    double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      gradient[k] = b.loss[k] + kernels().dot(b.row(k), scores, b.row_stride);
     return gradient;
   }
 
@@ -276,13 +293,26 @@ class VertexBlocks final : public DualBlocks {
     merge_changes(b, step.before.data(), step);
     for (const DeviationChange& c : step.deviations)
       gram_.add_to_scores(m, c.deviation, -scale * c.coefficient, potentials);
+    for (const TermChange& c : step.terms)
+      flat_->add_to_scores(m, c.term, -scale * c.coefficient, potentials);
   }
 
-  // The direction from `from` to step.target into step.deviations.
+  // The direction from `from` to step.target into step.deviations, or step.terms where features are flat.
   static void merge_changes(const VertexCache::Block& b, const double* from, BlockStep& step) {
     step.deviations.clear();
+    step.terms.clear();
     const double largest = find_moves({from, b.count}, step);
     if (step.moved.empty()) return;
+    if (b.rows != nullptr) {
+      step.coefficient.assign(b.row_stride, 0.0);
+      for (std::size_t i = 0; i < step.moved.size(); ++i)
+        kernels().add_outer(b.row(step.moved[i]), b.row_stride, &step.difference[i], 1, 1,
+                            step.coefficient.data());
+      for (std::uint32_t c = 0; c < b.row_stride; ++c)
+        if (std::abs(step.coefficient[c]) > cancelling * largest)
+          step.terms.push_back({c, step.coefficient[c]});
+      return;
+    }
     step.coefficient.assign(b.deviations.size(), 0.0);
     for (std::size_t i = 0; i < step.moved.size(); ++i)
       b.for_each_part(step.moved[i], [&](std::uint32_t j, double mass) {
@@ -294,15 +324,10 @@ class VertexBlocks final : public DualBlocks {
         step.deviations.push_back({b.deviations[j], step.coefficient[j]});
   }
 
-  // The direction step.target − b.weight as changes of w, with its loss and curvature.
-  static void describe(const VertexCache::Block& b, BlockStep& step) {
-    merge_changes(b, b.weight, step);
-    measure_moves(b.loss, b.gram, b.capacity, step);
-  }
-
   Problem problem_;
   BcfwOptions options_;
   FeatureGram gram_;
+  std::unique_ptr<FlatFeatures> flat_;  // where features are so, and vertices half-integral
   VertexCache cache_;
   std::size_t most_labellings_ = 0, most_changes_ = 0;
 };

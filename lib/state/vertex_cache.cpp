@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/kernels.hpp"
+
 namespace margrave {
 
 namespace {
@@ -37,12 +39,14 @@ bool agrees(const Topology& top, std::uint32_t clique, const std::vector<std::ui
 
 }  // namespace
 
-VertexCache::VertexCache(const Dataset& data) : data_(&data), blocks_(data.size()) {
+VertexCache::VertexCache(const Dataset& data, const FlatFeatures* flat)
+    : data_(&data), flat_(flat), blocks_(data.size()) {
   require_cached_labels(data.templates());
   for (std::size_t m = 0; m < data.size(); ++m) {
     Storage& s = blocks_[m];
     const FactorGraph g = data[m];
     s.variables = static_cast<std::uint32_t>(g.variables());
+    if (flat != nullptr) s.row_stride = static_cast<std::uint32_t>(flat->stride(m));
     grow(s, first_capacity);
     for (std::uint32_t i = 0; i < s.variables; ++i) s.labels[i] = static_cast<CachedLabel>(g.label(i));
     s.count = 1;
@@ -50,6 +54,7 @@ VertexCache::VertexCache(const Dataset& data) : data_(&data), blocks_(data.size(
     b.weight[0] = 1;
     b.loss[0] = 0;
     b.gram[0] = 0;
+    if (flat != nullptr) write_row(m, 0);
   }
 }
 
@@ -66,7 +71,9 @@ VertexCache::Block VertexCache::block(std::size_t m) const {
           s.deviations,
           s.runs.data(),
           s.parts.data(),
-          s.masses.empty() ? nullptr : s.masses.data()};
+          s.masses.empty() ? nullptr : s.masses.data(),
+          s.rows.data(),
+          s.row_stride};
 }
 
 void VertexCache::prefetch(std::size_t m) const {
@@ -75,6 +82,7 @@ void VertexCache::prefetch(std::size_t m) const {
     for (std::size_t i = 0; i < size; i += std::max<std::size_t>(1, cache_line / sizeof(*memory)))
       __builtin_prefetch(memory + i);
   };
+  ask(s.rows.data(), std::size_t{s.count} * s.row_stride);
   ask(s.deviations.data(), s.deviations.size());
   ask(s.runs.data(), s.count);
   ask(s.parts.data(), s.parts.size());
@@ -95,9 +103,20 @@ void VertexCache::grow(Storage& s, std::uint32_t capacity) {
   std::copy_n(s.labels.data(), std::size_t{s.count} * s.variables, labels.data());
   s.numbers = std::move(numbers);
   s.labels = std::move(labels);
+  if (s.row_stride > 0) {
+    Buffer<float> rows(std::size_t{capacity} * s.row_stride);
+    std::copy_n(s.rows.data(), std::size_t{s.count} * s.row_stride, rows.data());
+    s.rows = std::move(rows);
+  }
   if (!s.fractional.empty()) s.fractional.resize(capacity);
-  s.runs.resize(capacity);
+  if (s.row_stride == 0) s.runs.resize(capacity);
   s.capacity = capacity;
+}
+
+void VertexCache::write_row(std::size_t m, std::uint32_t k) {
+  Storage& s = blocks_[m];
+  const VertexView vertex = block(m).vertex(k, s.variables);
+  flat_->write(m, vertex.labels, vertex.fractional, s.rows.data() + std::size_t{k} * s.row_stride);
 }
 
 void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index) {
@@ -162,6 +181,8 @@ void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex
 
 void VertexCache::list_deviations(std::size_t m, DeviationIndex& index) {
   Storage& s = blocks_[m];
+  for (std::uint32_t k = 0; k < s.count && flat_ != nullptr; ++k) write_row(m, k);
+  if (flat_ != nullptr) return;
   s.deviations.clear();
   s.parts.clear();
   s.masses.clear();
@@ -202,7 +223,9 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   if (!s.fractional.empty()) s.fractional[at].assign(fractional.begin(), fractional.end());
   b.weight[at] = 0;
   b.loss[at] = 0;
-  if (replaces) {
+  if (flat_ != nullptr) {
+    write_row(m, at);
+  } else if (replaces) {
     list_deviations(m, scratch.deviations);
   } else {
     list_deviations(m, at, scratch.deviations);
@@ -217,6 +240,12 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
 void VertexCache::products(std::size_t m, std::uint32_t k, const FeatureGram& gram,
                            FeatureGram::Scratch& scratch, double* out) const {
   const Block b = block(m);
+  if (flat_ != nullptr) {
+    double* weighed = scratch.deviation_out.reserve(b.row_stride);
+    flat_->weigh(m, b.row(k), weighed);
+    for (std::uint32_t j = 0; j < b.count; ++j) out[j] = kernels().dot(b.row(j), weighed, b.row_stride);
+    return;
+  }
   if (b.fractional == nullptr) {
     // The vertex stands in the list, so that its square comes out there and again behind it.
     gram.products(m, b.labels + std::size_t{k} * blocks_[m].variables, b.labels, b.count, scratch, out);
@@ -256,6 +285,8 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep, Dropping& memor
     std::copy_n(b.labels + std::size_t{k} * s.variables, s.variables,
                 b.labels + std::size_t{to} * s.variables);
     if (!s.fractional.empty() && to != k) s.fractional[to].swap(s.fractional[k]);
+    if (to != k)
+      std::copy_n(b.row(k), s.row_stride, s.rows.data() + std::size_t{to} * s.row_stride);
     ++to;
   }
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -263,7 +294,13 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep, Dropping& memor
       b.gram[i * s.capacity + j] = b.gram[std::size_t{kept[i]} * s.capacity + kept[j]];
   }
   s.count = to;
-  // Lists as list_deviations() would make them: deviations in the order of their first use.
+  if (flat_ == nullptr) renumber_deviations(s, memory);
+}
+
+// Of the vertices that were kept: lists as list_deviations() would make them, deviations in the order of their
+// first use.
+void VertexCache::renumber_deviations(Storage& s, Dropping& memory) {
+  const std::vector<std::uint32_t>& kept = memory.kept;
   std::vector<std::uint32_t>& number = memory.number;
   number.assign(s.deviations.size(), absent);
   std::vector<Deviation>& used = memory.used;
@@ -303,21 +340,23 @@ void VertexCache::make_room(std::size_t m, std::uint32_t visits, std::uint32_t k
   Storage& s = blocks_[m];
   if (s.count + visits > s.capacity) drop_unused(m, keep_unused, memory);
   // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
-  const std::size_t cliques = (*data_)[m].cliques();
-  const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
-  const auto make = [more](auto& list) {
-    if (list.capacity() < list.size() + more) list.reserve(2 * list.size() + more);
-  };
-  make(s.deviations);
-  make(s.parts);
-  if (!s.masses.empty()) make(s.masses);
+  if (flat_ == nullptr) {
+    const std::size_t cliques = (*data_)[m].cliques();
+    const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
+    const auto make = [more](auto& list) {
+      if (list.capacity() < list.size() + more) list.reserve(2 * list.size() + more);
+    };
+    make(s.deviations);
+    make(s.parts);
+    if (!s.masses.empty()) make(s.masses);
+  }
   if (s.count + visits > s.capacity) grow(s, std::max(s.count + visits, s.capacity + s.capacity / 2));
 }
 
 std::uint64_t VertexCache::bytes() const {
   std::uint64_t bytes = blocks_.capacity() * sizeof(Storage);
   for (const Storage& s : blocks_) {
-    bytes += s.numbers.bytes() + s.labels.bytes();
+    bytes += s.numbers.bytes() + s.labels.bytes() + s.rows.bytes();
     bytes += s.fractional.capacity() * sizeof(std::vector<Mass>) + s.runs.capacity() * sizeof(Run) +
              s.deviations.capacity() * sizeof(Deviation) + s.parts.capacity() * sizeof(std::uint32_t) +
              s.masses.capacity() * sizeof(double);
@@ -358,7 +397,8 @@ void VertexCache::restore(ByteReader& in, const Dataset& data) {
         labels.size() != n * s.variables)
       in.fail("does not fit the data");
     const std::uint64_t wanted = capacity * (sizeof(double) * (std::uint64_t{capacity} + 2) +
-                                             sizeof(CachedLabel) * s.variables + sizeof(std::vector<Mass>));
+                                             sizeof(CachedLabel) * s.variables + sizeof(std::vector<Mass>) +
+                                             sizeof(float) * std::uint64_t{s.row_stride});
     if (wanted > room) in.fail("asks for more memory than its labellings need");
     room -= wanted;
     check_weights(in, weight);
