@@ -24,7 +24,10 @@
 // of them (block_ascent.hpp); an example's block belongs to the one task that visits it.
 //
 // Departs from the paper: averaging, where asked for, is over epochs (epoch k counts k-fold), not over steps.
+#include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 #include "base/random.hpp"
 #include "margrave/error.hpp"
@@ -36,13 +39,15 @@ namespace margrave {
 
 namespace {
 
-constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
+const std::uint32_t most_visits = std::getenv("MV")?static_cast<std::uint32_t>(atoi(std::getenv("MV"))):4;  // of one example in a sampled pass
 // Every so many epochs a pass visits all examples and refreshes the block gaps; the others sample by them.
-constexpr std::uint64_t full_pass_every = 2;
+const std::uint64_t full_pass_every = std::getenv("FP")?static_cast<std::uint64_t>(atoi(std::getenv("FP"))):2;
 // Cached passes end when the gap they still find is this part of what the oracle found.
-constexpr double cached_accuracy = 0.2;
-constexpr double least_gain = 1e-3;  // of the epoch's gain so far: less is not worth a cached pass
+const double cached_accuracy = std::getenv("CA")?atof(std::getenv("CA")):0.2;
+const double least_gain = std::getenv("LG")?atof(std::getenv("LG")):1e-3;  // of the epoch's gain so far: less is not worth a cached pass
 
+struct Tm { double t[8]={}; ~Tm(){fprintf(stderr,"oracle %.4f cached %.4f follow %.4f start %.4f end %.4f prepare %.4f\n",t[0],t[1],t[2],t[3],t[4],t[5]);} } tm_;
+double now_() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 class Bcfw final : public Solver {
  public:
   Bcfw(const Problem& problem, const BcfwOptions& options)
@@ -58,7 +63,7 @@ class Bcfw final : public Solver {
   std::string_view name() const override { return "bcfw"; }
 
   void prepare() override {
-    if (!in_epoch_) ascent_.make_room(most_visits * options_.calls_per_visit);
+    double a_=now_(); if (!in_epoch_) ascent_.make_room(most_visits * options_.calls_per_visit); tm_.t[5]+=now_()-a_;
   }
 
   bool epoch(EpochControl& control) override {
@@ -68,22 +73,24 @@ class Bcfw final : public Solver {
       begin_pass(0);
     }
     for (;;) {
-      if (!run_pass(control)) {
+      double a_=now_(); bool ok_=run_pass(control); tm_.t[pass_>0?1:0]+=now_()-a_;
+      if (!ok_) {
         if (pass_ > 0) ascent_.end_passes();
         return false;
       }
       if (pass_ == 0) {
         oracle_gap_ = pass_gap_;
       } else {
-        pass_gain_ += ascent_.follow_pass();
+        a_=now_(); pass_gain_ += ascent_.follow_pass(); tm_.t[2]+=now_()-a_;
       }
       epoch_gain_ += pass_gain_;
       if (!worth_another_pass()) break;
       // Vertices without weight rarely gain any, and are most of the cache: visits with the oracle see them.
-      if (pass_ == 0) ascent_.start_passes(Members::weighted);
+      a_=now_(); if (pass_ == 0) ascent_.start_passes(Members::weighted); tm_.t[3]+=now_()-a_;
       begin_pass(pass_ + 1);
     }
-    if (pass_ > 0) ascent_.end_passes();
+    double b_=now_(); if (pass_ > 0) ascent_.end_passes(); tm_.t[4]+=now_()-b_;
+    fprintf(stderr,"epoch %d passes %d oracle_gap %g pass_gap %g\n",(int)epochs_,(int)pass_,oracle_gap_,pass_gap_);
     in_epoch_ = false;
     ++epochs_;
     average_.add(ascent_.weights().span(), epochs_);

@@ -23,16 +23,22 @@ std::size_t padded_row(std::size_t cliques) {
 void CachedProgram::add_rows(const VertexCache::Block& b, std::size_t m, Shelf& s) const {
   const std::span<const std::uint32_t> numbers(number_.data() + begin_[m], count(m));
   const float* base = b.row(numbers.front());
-  const std::size_t first = s.word.size();
-  std::array<std::uint8_t, FlatFeatures::most_cliques> differs{};
+  std::array<float, FlatFeatures::most_cliques> difference;
+  std::fill_n(difference.data(), b.row_stride, 0.0F);
   for (const std::uint32_t k : numbers.subspan(1)) {
     const float* row = b.row(k);
-    for (std::size_t c = 0; c < b.row_stride; ++c) differs[c] |= row[c] != base[c] ? 1 : 0;
+    for (std::size_t c = 0; c < b.row_stride; ++c) difference[c] += std::abs(row[c] - base[c]);
   }
-  for (std::uint32_t c = 0; c < b.row_stride; ++c)
-    if (differs[c] != 0) s.word.push_back(c);
-  const std::span<const std::uint32_t> cliques(s.word.data() + first, s.word.size() - first);
-  const std::size_t stride = padded_row(cliques.size());
+  const std::size_t first = s.word.size();
+  s.word.resize(first + b.row_stride);
+  std::size_t found = 0;
+  for (std::uint32_t c = 0; c < b.row_stride; ++c) {
+    s.word[first + found] = c;
+    if (difference[c] != 0) ++found;
+  }
+  s.word.resize(first + found);
+  const std::span<const std::uint32_t> cliques(s.word.data() + first, found);
+  const std::size_t stride = padded_row(found);
   s.row.resize(s.row.size() + (numbers.size() - 1) * stride, 0.0F);
   float* out = s.row.data() + s.row.size() - (numbers.size() - 1) * stride;
   for (const std::uint32_t k : numbers.subspan(1)) {

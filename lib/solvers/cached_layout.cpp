@@ -24,7 +24,12 @@ CachedProgram::CachedProgram(const Problem& problem, const BcfwOptions& options,
                              [](const auto& in) { return in.kind == InputKind::per_state; })) {}
 
 void CachedProgram::make_room() {
-  const auto widen = [](auto& memory) { memory.reserve(memory.size() + memory.size() / 2); };
+  // What they hold is of no use any more.
+  const auto widen = [](auto& memory) {
+    const std::size_t wanted = memory.size() + memory.size() / 2;
+    memory.clear();
+    memory.reserve(wanted);
+  };
   widen(number_);
   widen(weight_);
   widen(loss_);

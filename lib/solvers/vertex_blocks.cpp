@@ -43,7 +43,7 @@ class VertexBlocks final : public DualBlocks {
     const std::size_t m = step.example;
     const FactorGraph g = problem_.data[m];
     Potentials& potentials = worker.potentials;
-    cache_.prefetch(m);
+    if (!flat_) cache_.prefetch(m);
     potentials.fill(problem_.data, g, w, version);
     VertexCache::Block b = cache_.block(m);
     double* gradient = flat_ ? flat_gradients(m, b, worker) : gradients(g.topology(), b, worker);
@@ -74,7 +74,7 @@ class VertexBlocks final : public DualBlocks {
         vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
         if (vertex == VertexCache::absent) break;
         b = cache_.block(m);
-        b.loss[vertex] = problem_.objective.loss(g, b.vertex(vertex, g.variables()));
+        b.loss[vertex] = loss(g, b, vertex);
         step.target.resize(b.count, 0.0);
         gradient[vertex] = hinge;
       }
@@ -97,6 +97,10 @@ class VertexBlocks final : public DualBlocks {
   void masses(std::size_t m, std::vector<Mass>& out) const override {
     const Topology& top = problem_.data[m].topology();
     const VertexCache::Block b = cache_.block(m);
+    if (flat_) {
+      append_flat_masses(m, top, b, out);
+      return;
+    }
     std::vector<std::size_t> cursor(b.fractional != nullptr ? b.count : 0);
     std::vector<std::uint32_t> weighted;
     for (std::uint32_t k = 0; k < b.count; ++k)
@@ -218,18 +222,40 @@ class VertexBlocks final : public DualBlocks {
     }
   }
 
+  // <μ, Δ> of vertex k. Of a flat row: what a variable has less of its label than the truth.
+  double loss(const FactorGraph& g, const VertexCache::Block& b, std::uint32_t k) const {
+    if (!flat_) return problem_.objective.loss(g, b.vertex(k, g.variables()));
+    const float* row = b.row(k);
+    double sum = 0;
+    for (std::size_t i = 0; i < g.variables(); ++i) sum += static_cast<double>(std::abs(row[i]) * g.loss(i));
+    return sum * problem_.objective.loss_scale(g);
+  }
+
+  void append_flat_masses(std::size_t m, const Topology& top, const VertexCache::Block& b,
+                          std::vector<Mass>& out) const {
+    std::vector<double> cells(top.cells(), 0.0);
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      if (b.weight[k] == 0) continue;
+      flat_->for_each_mass(m, b.row(k), [&](std::uint32_t a, std::uint32_t joint, float mass) {
+        cells[top.clique_offset[a] + joint] += b.weight[k] * static_cast<double>(mass);
+      });
+    }
+    append_cells(top, cells, out);
+  }
+
   void restore_vertices(ByteReader& in) {
     cache_.restore(in, problem_.data);
+    std::vector<Mass> memory;
     // A warm start may come from a run with another Hamming loss; after a resumed one these are the same
     // bits.
     for (std::size_t m = 0; m < cache_.size(); ++m) {
       const FactorGraph g = problem_.data[m];
       const VertexCache::Block b = cache_.block(m);
       for (std::uint32_t k = 0; problem_.oracle->exact() && k < b.count; ++k)
-        if (!b.vertex(k, g.variables()).fractional.empty())
+        if (!cache_.vertex(m, k, memory).fractional.empty())
           in.fail("holds fractional vertices of a relaxation, and the oracle of this run is exact");
       for (std::uint32_t k = 0; k < b.count; ++k)
-        b.loss[k] = problem_.objective.loss(g, b.vertex(k, g.variables()));
+        b.loss[k] = loss(g, b, k);
     }
   }
 
@@ -273,15 +299,20 @@ class VertexBlocks final : public DualBlocks {
 
   // The largest block, and the most changes any example can ask for.
   void measure() {
+    const bool exact = problem_.oracle->exact();
     for (std::size_t m = 0; m < cache_.size(); ++m) {
-      const std::uint64_t capacity = cache_.block(m).capacity;
+      const std::uint64_t capacity = cache_.capacity(m);
       most_labellings_ = std::max<std::size_t>(most_labellings_, capacity);
       const Topology& top = problem_.data[m].topology();
+      if (!exact) {
+        most_changes_ = std::max<std::size_t>(most_changes_, top.cells());
+        continue;
+      }
       std::uint64_t changes = 0;
       // A clique's states are listed before those that cancel are struck out.
       for (std::size_t a = 0; a < top.cliques(); ++a) {
         const std::uint64_t states = top.clique_offset[a + 1] - top.clique_offset[a];
-        changes += problem_.oracle->exact() ? std::min(capacity, states) : states;
+        changes += std::min(capacity, states);
       }
       most_changes_ = std::max<std::size_t>(most_changes_, changes);
     }

@@ -74,6 +74,13 @@ FlatFeatures::FlatFeatures(const Dataset& data) : data_(&data) {
     write_states(data[m].topology(), data[m].labels(), truth_.data() + truth_begin_[m]);
 }
 
+void FlatFeatures::fractional(std::size_t m, const float* row, std::vector<Mass>& out) const {
+  out.clear();
+  for_each_mass(m, row, [&](std::uint32_t a, std::uint32_t joint, float mass) {
+    if (mass < 1) out.push_back({a, joint, static_cast<double>(mass)});
+  });
+}
+
 void FlatFeatures::scores(std::size_t m, const Potentials& potentials, double* out) const {
   const Topology& top = (*data_)[m].topology();
   const std::size_t n = top.variables();

@@ -45,6 +45,11 @@ class FlatFeatures {
   // The row of a vertex, which is given as split_masses() leaves it.
   template <class Labels>
   void write(std::size_t m, const Labels& labels, std::span<const Mass> fractional, float* row) const;
+  // The masses of a row's vertex where it is no labelling, as split_masses() leaves them.
+  void fractional(std::size_t m, const float* row, std::vector<Mass>& out) const;
+  // visit(clique, joint, mass) for all masses of a row's vertex, in order.
+  template <class Visit>
+  void for_each_mass(std::size_t m, const float* row, Visit&& visit) const;
   // The row of what the truth has, [y*_c = 1].
   const float* truth(std::size_t m) const { return truth_.data() + truth_begin_[m]; }
 
@@ -110,6 +115,27 @@ void FlatFeatures::write_states(const Topology& top, const Labels& labels, float
   for (std::size_t i = 0; i < n; ++i) row[i] = static_cast<float>(labels[i]);
   for (std::size_t c = 0; c < top.factors(); ++c)
     row[n + c] = row[top.scope[2 * c]] * row[top.scope[2 * c + 1]];
+}
+
+template <class Visit>
+void FlatFeatures::for_each_mass(std::size_t m, const float* row, Visit&& visit) const {
+  const Topology& top = (*data_)[m].topology();
+  const float* base = truth(m);
+  const auto n = static_cast<std::uint32_t>(top.variables());
+  const auto mass = [&](std::size_t a) { return row[a] + base[a]; };
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const float one = mass(i);
+    if (one < 1) visit(i, 0U, 1 - one);
+    if (one > 0) visit(i, 1U, one);
+  }
+  for (std::uint32_t c = 0; c < top.factors(); ++c) {
+    const float first = mass(top.scope[2 * c]);
+    const float second = mass(top.scope[2 * c + 1]);
+    const float both = mass(n + c);
+    const float joint[] = {1 - first - second + both, second - both, first - both, both};
+    for (std::uint32_t y = 0; y < 4; ++y)
+      if (joint[y] > 0) visit(n + c, y, joint[y]);
+  }
 }
 
 template <class Labels>

@@ -1,6 +1,7 @@
 #include "state/vertex_cache.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -54,7 +55,7 @@ VertexCache::VertexCache(const Dataset& data, const FlatFeatures* flat)
     b.weight[0] = 1;
     b.loss[0] = 0;
     b.gram[0] = 0;
-    if (flat != nullptr) write_row(m, 0);
+    std::fill_n(s.rows.data(), s.row_stride, 0.0F);
   }
 }
 
@@ -113,10 +114,13 @@ void VertexCache::grow(Storage& s, std::uint32_t capacity) {
   s.capacity = capacity;
 }
 
-void VertexCache::write_row(std::size_t m, std::uint32_t k) {
-  Storage& s = blocks_[m];
-  const VertexView vertex = block(m).vertex(k, s.variables);
-  flat_->write(m, vertex.labels, vertex.fractional, s.rows.data() + std::size_t{k} * s.row_stride);
+VertexView VertexCache::vertex(std::size_t m, std::uint32_t k, std::vector<Mass>& memory) const {
+  const Block b = block(m);
+  VertexView vertex = b.vertex(k, blocks_[m].variables);
+  if (flat_ == nullptr) return vertex;
+  flat_->fractional(m, b.row(k), memory);
+  vertex.fractional = memory;
+  return vertex;
 }
 
 void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index) {
@@ -181,8 +185,6 @@ void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex
 
 void VertexCache::list_deviations(std::size_t m, DeviationIndex& index) {
   Storage& s = blocks_[m];
-  for (std::uint32_t k = 0; k < s.count && flat_ != nullptr; ++k) write_row(m, k);
-  if (flat_ != nullptr) return;
   s.deviations.clear();
   s.parts.clear();
   s.masses.clear();
@@ -192,6 +194,14 @@ void VertexCache::list_deviations(std::size_t m, DeviationIndex& index) {
 std::uint32_t VertexCache::find(std::size_t m, std::span<const std::uint32_t> labels,
                                 std::span<const Mass> fractional) const {
   const Storage& s = blocks_[m];
+  if (flat_ != nullptr) {
+    std::array<float, FlatFeatures::most_cliques> row;
+    flat_->write(m, labels, fractional, row.data());
+    const Block b = block(m);
+    for (std::uint32_t k = 0; k < s.count; ++k)
+      if (std::equal(b.row(k), b.row(k) + s.row_stride, row.data())) return k;
+    return absent;
+  }
   for (std::uint32_t k = 0; k < s.count; ++k) {
     const CachedLabel* known = s.labels.data() + std::size_t{k} * s.variables;
     if (!std::equal(labels.begin(), labels.end(), known)) continue;
@@ -205,7 +215,7 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
                                std::span<const Mass> fractional, const FeatureGram& gram,
                                FeatureGram::Scratch& scratch) {
   Storage& s = blocks_[m];
-  if (!fractional.empty() && s.fractional.empty()) s.fractional.resize(s.capacity);
+  if (!fractional.empty() && s.fractional.empty() && flat_ == nullptr) s.fractional.resize(s.capacity);
   const Block b = block(m);
   std::uint32_t at = s.count;
   const bool replaces = at == s.capacity;
@@ -224,7 +234,7 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   b.weight[at] = 0;
   b.loss[at] = 0;
   if (flat_ != nullptr) {
-    write_row(m, at);
+    flat_->write(m, labels, fractional, s.rows.data() + std::size_t{at} * s.row_stride);
   } else if (replaces) {
     list_deviations(m, scratch.deviations);
   } else {
@@ -366,15 +376,16 @@ std::uint64_t VertexCache::bytes() const {
 }
 
 void VertexCache::save(ByteWriter& out) const {
+  std::vector<Mass> memory;
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     const Block b = block(m);
     out.put(b.capacity);
     out.put_array(std::span<const double>(b.weight, b.count));
     out.put_array(std::span<const double>(b.loss, b.count));
     out.put_array(std::span<const CachedLabel>(b.labels, std::size_t{b.count} * blocks_[m].variables));
-    out.put(b.fractional != nullptr);
-    if (b.fractional != nullptr)
-      for (std::uint32_t k = 0; k < b.count; ++k) out.put_array(std::span<const Mass>(b.fractional[k]));
+    const bool fractional = flat_ != nullptr || b.fractional != nullptr;
+    out.put(fractional);
+    for (std::uint32_t k = 0; k < b.count && fractional; ++k) out.put_array(vertex(m, k, memory).fractional);
     for (std::size_t k = 0; k < b.count; ++k)
       out.put_array(std::span<const double>(b.gram + k * b.capacity, b.count));
   }
@@ -385,6 +396,7 @@ void VertexCache::restore(ByteReader& in, const Dataset& data) {
   // must be in proportion to the file.
   std::uint64_t room = least_room + most_expansion * std::uint64_t{in.left()};
   DeviationIndex index;
+  std::vector<Mass> memory;
   for (std::size_t m = 0; m < blocks_.size(); ++m) {
     Storage& s = blocks_[m];
     const Topology& top = data[m].topology();
@@ -410,14 +422,19 @@ void VertexCache::restore(ByteReader& in, const Dataset& data) {
     s.fractional.clear();
     grow(s, capacity);
     s.count = static_cast<std::uint32_t>(n);
-    if (in.get<bool>()) {
-      s.fractional.resize(capacity);
-      for (std::size_t k = 0; k < n; ++k) {
-        s.fractional[k] = in.get_array<Mass>();
-        const char* wrong = wrong_masses(top, s.fractional[k]);
-        if (wrong != nullptr) in.fail(wrong);
+    const bool fractional = in.get<bool>();
+    if (fractional && flat_ == nullptr) s.fractional.resize(capacity);
+    for (std::size_t k = 0; k < n; ++k) {
+      std::vector<Mass> masses = fractional ? get_masses(in, top) : std::vector<Mass>{};
+      if (k == 0 && !masses.empty()) in.fail("does not start at the truth");
+      if (flat_ != nullptr) {
+        float* row = s.rows.data() + k * s.row_stride;
+        flat_->write(m, labels.data() + k * s.variables, masses, row);
+        flat_->fractional(m, row, memory);
+        if (memory != masses) in.fail("has a vertex that is not one of halves");
+      } else if (fractional) {
+        s.fractional[k] = std::move(masses);
       }
-      if (!s.fractional.front().empty()) in.fail("does not start at the truth");
     }
     const Block b = block(m);
     std::copy(weight.begin(), weight.end(), b.weight);
@@ -430,8 +447,14 @@ void VertexCache::restore(ByteReader& in, const Dataset& data) {
       std::copy(row.begin(), row.end(), b.gram + k * b.capacity);
     }
     check_finite(in, loss);
-    list_deviations(m, index);
+    if (flat_ == nullptr) list_deviations(m, index);
   }
+}
+
+std::vector<Mass> VertexCache::get_masses(ByteReader& in, const Topology& top) {
+  std::vector<Mass> masses = in.get_array<Mass>();
+  if (const char* wrong = wrong_masses(top, masses)) in.fail(wrong);
+  return masses;
 }
 
 }  // namespace margrave

@@ -41,7 +41,7 @@ class VertexCache {
     const Run* runs;             // of each vertex
     const std::uint32_t* parts;  // numbers of deviations, a run per vertex
     const double* masses;        // of the parts; nullptr where all are 1
-    const float* rows;           // of flat features, in place of deviations; else nullptr
+    const float* rows;           // of flat features, in place of deviations and masses; else nullptr
     std::size_t row_stride;
 
     // visit(number of the deviation, mass) for those of vertex k.
@@ -52,6 +52,7 @@ class VertexCache {
     }
     const float* row(std::size_t k) const { return rows + k * row_stride; }
     FeatureGram::Vertices vertices() const { return {labels, fractional}; }
+    // Of flat features only the labels.
     VertexView vertex(std::size_t k, std::size_t variables) const { return vertices()(k, variables); }
   };
 
@@ -70,6 +71,9 @@ class VertexCache {
   std::size_t most_deviations(std::size_t m) const {
     return flat_ != nullptr ? flat_->stride(m) : blocks_[m].deviations.capacity();
   }
+
+  // Any vertex; `memory` is for its masses where only its row has them.
+  VertexView vertex(std::size_t m, std::uint32_t k, std::vector<Mass>& memory) const;
 
   // Number of the vertex in the block, or `absent`. A vertex is given as split_masses() leaves it.
   static constexpr std::uint32_t absent = ~0U;
@@ -117,12 +121,12 @@ class VertexCache {
   void make_room(std::size_t m, std::uint32_t visits, std::uint32_t keep_unused, Dropping& memory);
   void drop_unused(std::size_t m, std::uint32_t keep, Dropping& memory);
   static void renumber_deviations(Storage& s, Dropping& memory);
-  void write_row(std::size_t m, std::uint32_t k);
   // Lists the deviations of vertex k.
   void list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index);
   // The same for all vertices, from the start. Lists are always as this leaves them: their order decides
   // bits.
   void list_deviations(std::size_t m, DeviationIndex& index);
+  static std::vector<Mass> get_masses(ByteReader& in, const Topology& top);
   const Dataset* data_;
   const FlatFeatures* flat_;
   std::vector<Storage> blocks_;
