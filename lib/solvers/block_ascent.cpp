@@ -90,9 +90,8 @@ BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> exam
   for (std::size_t k = 0; k < examples.size(); ++k) {
     const BlockStep& step = steps_[k];
     const double slope = step.empty() ? 0 : step.loss_change + product(step, weights_.data());
-    result.gain += take(step, kind, slope, 1.0, [&](double scale) {
-      weights_.change([&](double* w) { add(step, scale, w); });
-    });
+    result.gain += take(step, kind, slope, 1.0,
+                        [&](double scale) { weights_.change([&](double* w) { add(step, scale, w); }); });
     result.gap += step.block_gap;
   }
   committing_.add(0, WorkClock::Clock::now() - start);

@@ -111,9 +111,8 @@ void CachedProgram::add_numbers(const VertexCache::Block& b, std::size_t m, Shel
     weight_[begin_[m] + i] = b.weight[k];
     loss_[begin_[m] + i] = b.loss[k] - b.loss[base];
     for (const std::uint32_t j : numbers)
-      s.gram.push_back(k == base || j == base
-                           ? 0.0
-                           : product(k, j) - (product(k, base) + product(j, base)) + base_square);
+      s.gram.push_back(
+          k == base || j == base ? 0.0 : product(k, j) - (product(k, base) + product(j, base)) + base_square);
   }
 }
 
@@ -238,7 +237,8 @@ std::uint64_t CachedProgram::bytes() const {
   const auto of = [](const auto& memory) { return memory.capacity() * sizeof(memory[0]); };
   std::uint64_t sum = of(begin_) + of(number_) + of(weight_) + of(loss_);
   for (const Shelf& s : shelves_)
-    sum += of(s.record) + of(s.gram) + of(s.run) + of(s.part) + of(s.term) + of(s.list) + of(s.word) + of(s.row);
+    sum +=
+        of(s.record) + of(s.gram) + of(s.run) + of(s.part) + of(s.term) + of(s.list) + of(s.word) + of(s.row);
   return sum;
 }
 

@@ -12,8 +12,9 @@
 // What passes need are differences of vertices. So features, losses and products of an example are those
 // relative to the first of its vertices, the base, which is the truth where that takes part. The base has
 // no terms, and what the others share with it is gone. A vertex is a list of parts, ψ(base) − ψ(a) =
-// Σ mass·term; a term is a difference of two weight rows (or one of them) times an input vector. Where features
-// are flat, a vertex is a row of numbers, one for each clique in which some of the example's vertices differ.
+// Σ mass·term; a term is a difference of two weight rows (or one of them) times an input vector. Where
+// features are flat, a vertex is a row of numbers, one for each clique in which some of the example's
+// vertices differ.
 #pragma once
 
 #include <cstdint>
@@ -120,8 +121,8 @@ class CachedProgram {
     std::vector<Term> term;
     std::vector<List> list;
     std::vector<std::uint32_t> word;
-    // In place of all but the Gram matrix, where features are flat: rows of the vertices but the base, padded;
-    // `word` has the cliques that these are of.
+    // In place of all but the Gram matrix, where features are flat: rows of the vertices but the base,
+    // padded; `word` has the cliques that these are of.
     std::vector<float> row;
     // Scratch of compile(): input and template of the example's lists; the parts of the base; of each
     // deviation, what a vertex has more of it than the base, and where its terms begin.
@@ -150,7 +151,8 @@ class CachedProgram {
   FlatView flat_view(std::size_t m) const;
   void propose_flat(const double* w, BlockWorker& worker, BlockStep& step) const;
   // Steps from gradients on, up to what is left to describe; false where there are none.
-  bool propose_moves(double* gradient, const double* gram, double company, BlockStep& step, double& largest) const;
+  bool propose_moves(double* gradient, const double* gram, double company, BlockStep& step,
+                     double& largest) const;
   void add_flat_features(std::size_t m, const double* coefficient, std::vector<double>& scratch,
                          double* w) const;
   Step visit_flat_pair(std::size_t m, double* w, double company);

@@ -142,7 +142,9 @@ class VertexBlocks final : public DualBlocks {
     worker.scores.reserve(2 * most_changes_);
     worker.gram.block_out.reserve(most_labellings_ + 1);
   }
-  std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes() + (flat_ ? flat_->bytes() : 0); }
+  std::uint64_t bytes() const override {
+    return cache_.bytes() + gram_.bytes() + (flat_ ? flat_->bytes() : 0);
+  }
   void save(ByteWriter& out) const override { cache_.save(out); }
   void restore(ByteReader& in) override {
     restore_vertices(in);
@@ -254,8 +256,7 @@ class VertexBlocks final : public DualBlocks {
       for (std::uint32_t k = 0; problem_.oracle->exact() && k < b.count; ++k)
         if (!cache_.vertex(m, k, memory).fractional.empty())
           in.fail("holds fractional vertices of a relaxation, and the oracle of this run is exact");
-      for (std::uint32_t k = 0; k < b.count; ++k)
-        b.loss[k] = loss(g, b, k);
+      for (std::uint32_t k = 0; k < b.count; ++k) b.loss[k] = loss(g, b, k);
     }
   }
 
@@ -339,9 +340,13 @@ class VertexBlocks final : public DualBlocks {
       for (std::size_t i = 0; i < step.moved.size(); ++i)
         kernels().add_outer(b.row(step.moved[i]), b.row_stride, &step.difference[i], 1, 1,
                             step.coefficient.data());
-      for (std::uint32_t c = 0; c < b.row_stride; ++c)
-        if (std::abs(step.coefficient[c]) > cancelling * largest)
-          step.terms.push_back({c, step.coefficient[c]});
+      step.terms.resize(b.row_stride);
+      std::size_t found = 0;
+      for (std::uint32_t c = 0; c < b.row_stride; ++c) {
+        step.terms[found] = {c, step.coefficient[c]};
+        if (std::abs(step.coefficient[c]) > cancelling * largest) ++found;
+      }
+      step.terms.resize(found);
       return;
     }
     step.coefficient.assign(b.deviations.size(), 0.0);

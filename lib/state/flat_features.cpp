@@ -121,7 +121,8 @@ void FlatFeatures::Example::add_input(std::uint32_t c, double coefficient, doubl
     return;
   }
   for (std::uint32_t n = 0; n < x.count; ++n)
-    row[x.index[n]] += x.kind == InputKind::unit ? coefficient : coefficient * static_cast<double>(x.value[n]);
+    row[x.index[n]] +=
+        x.kind == InputKind::unit ? coefficient : coefficient * static_cast<double>(x.value[n]);
 }
 
 std::uint64_t FlatFeatures::bytes() const {

@@ -1,5 +1,5 @@
-// FlatFeatures: binary models over variables and pairs in minimal parameters, every clique with weights of its
-// own, as those of multi-label data are.
+// FlatFeatures: binary models over variables and pairs in minimal parameters, every clique with weights of
+// its own, as those of multi-label data are.
 //
 // A variable has features x_i where its state is 1, a factor x_c where both of its states are 1, and none
 // elsewhere; no two cliques of an example share weights. Then a vertex a is one number per clique beside the
@@ -7,8 +7,8 @@
 //
 //     φ(a) − φ(y*) = Σ_c z_c(a)·x_c        <ψ(a), ψ(b)> = Σ_c |x_c|²·z_c(a)·z_c(b)
 //
-// so that all that is done with vertices is arithmetic on short rows of numbers. In single precision: labellings
-// and the vertices of roof duality are half-integral, and halves are exact.
+// so that all that is done with vertices is arithmetic on short rows of numbers. In single precision:
+// labellings and the vertices of roof duality are half-integral, and halves are exact.
 #pragma once
 
 #include <algorithm>

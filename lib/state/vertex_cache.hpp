@@ -56,8 +56,8 @@ class VertexCache {
     VertexView vertex(std::size_t k, std::size_t variables) const { return vertices()(k, variables); }
   };
 
-  // Starts at the truth. Throws UsageError for variables with more than 65,536 states. `flat`: the features of
-  // the data, where they are to be kept so.
+  // Starts at the truth. Throws UsageError for variables with more than 65,536 states. `flat`: the features
+  // of the data, where they are to be kept so.
   explicit VertexCache(const Dataset& data, const FlatFeatures* flat = nullptr);
 
   std::size_t size() const { return blocks_.size(); }
