@@ -63,6 +63,10 @@ FlatFeatures::FlatFeatures(const Dataset& data) : data_(&data) {
       }
       shapes_.push_back(std::move(s));
     }
+    const std::uint32_t first_single = shapes_[shape->second].first_single;
+    bool shared = first_single > 0 && data.input(g.input_of(0)).kind == InputKind::dense;
+    for (std::uint32_t a = 1; a < first_single; ++a) shared = shared && g.input_of(a) == g.input_of(0);
+    shared_input_.push_back(shared ? 1 : 0);
     truth_begin_.push_back(cells);
     cells += shapes_[shape->second].stride;
   }
@@ -103,21 +107,19 @@ void FlatFeatures::add_to_scores(std::size_t m, std::uint32_t c, double coeffici
   score += coefficient * square_[g.input_of(c)];
 }
 
-double FlatFeatures::Example::input_score(std::uint32_t c, const double* w) const {
+double FlatFeatures::Example::input_score(std::uint32_t c, const double* row) const {
   const InputView x = data_->input(graph_.input_of(c));
-  const double* row = w + shape_->place[c];
-  if (x.kind == InputKind::dense) return kernels().dot(x.value, row, x.count);
+  if (x.kind == InputKind::dense) return kernels_->dot(x.value, row, x.count);
   double sum = 0;
   for (std::uint32_t n = 0; n < x.count; ++n)
     sum += (x.kind == InputKind::unit ? 1.0 : static_cast<double>(x.value[n])) * row[x.index[n]];
   return sum;
 }
 
-void FlatFeatures::Example::add_input(std::uint32_t c, double coefficient, double* w) const {
+void FlatFeatures::Example::add_input(std::uint32_t c, double coefficient, double* row) const {
   const InputView x = data_->input(graph_.input_of(c));
-  double* row = w + shape_->place[c];
   if (x.kind == InputKind::dense) {
-    kernels().add_outer(x.value, x.count, &coefficient, 1, 1, row);
+    kernels_->add_outer(x.value, x.count, &coefficient, 1, 1, row);
     return;
   }
   for (std::uint32_t n = 0; n < x.count; ++n)
@@ -127,7 +129,8 @@ void FlatFeatures::Example::add_input(std::uint32_t c, double coefficient, doubl
 
 std::uint64_t FlatFeatures::bytes() const {
   return truth_.bytes() + square_.capacity() * sizeof(double) +
-         truth_begin_.capacity() * sizeof(std::uint64_t) + shape_of_.capacity() * sizeof(std::uint32_t);
+         truth_begin_.capacity() * sizeof(std::uint64_t) + shape_of_.capacity() * sizeof(std::uint32_t) +
+         shared_input_.capacity();
 }
 
 }  // namespace margrave

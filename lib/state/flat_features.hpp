@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/buffer.hpp"
+#include "base/kernels.hpp"
 #include "inference/potentials.hpp"
 #include "margrave/dataset.hpp"
 #include "model/mass.hpp"
@@ -65,32 +66,46 @@ class FlatFeatures {
    public:
     // <w, x_c>
     double score(std::uint32_t c, const double* w) const {
-      return c >= shape_->first_single ? w[shape_->place[c]] : input_score(c, w);
+      const double* row = w + shape_->place[c];
+      if (c >= shape_->first_single) return *row;
+      return shared_ != nullptr ? kernels_->dot(shared_, row, shared_count_) : input_score(c, row);
     }
     // w += coefficient·x_c
     void add(std::uint32_t c, double coefficient, double* w) const {
+      double* row = w + shape_->place[c];
       if (c >= shape_->first_single) {
-        w[shape_->place[c]] += coefficient;
+        *row += coefficient;
+      } else if (shared_ != nullptr) {
+        kernels_->add_outer(shared_, shared_count_, &coefficient, 1, 1, row);
       } else {
-        add_input(c, coefficient, w);
+        add_input(c, coefficient, row);
       }
     }
     // Numbers of the input vector.
-    std::uint32_t inputs(std::uint32_t c) const { return data_->input(graph_.input_of(c)).count; }
+    std::uint32_t inputs(std::uint32_t c) const {
+      return c >= shape_->first_single ? 1 : data_->input(graph_.input_of(c)).count;
+    }
 
    private:
     friend class FlatFeatures;
-    double input_score(std::uint32_t c, const double* w) const;
-    void add_input(std::uint32_t c, double coefficient, double* w) const;
+    double input_score(std::uint32_t c, const double* row) const;
+    void add_input(std::uint32_t c, double coefficient, double* row) const;
     const Dataset* data_;
     const Shape* shape_;
     FactorGraph graph_;
+    const Kernels* kernels_;
+    const float* shared_;  // the input vector of all cliques before the first single one, where it is dense
+    std::uint32_t shared_count_;
   };
   Example example(std::size_t m) const {
     Example e;
     e.data_ = data_;
     e.shape_ = &shapes_[shape_of_[m]];
     e.graph_ = (*data_)[m];
+    e.kernels_ = &kernels();
+    const InputView x = shared_input_[m] != 0 ? data_->input(e.graph_.input_of(0)) : InputView{};
+    e.shared_ = x.value;
+    e.shared_count_ = x.count;
     return e;
   }
 
@@ -104,7 +119,8 @@ class FlatFeatures {
   const Dataset* data_;
   std::vector<Shape> shapes_;
   std::vector<std::uint32_t> shape_of_;  // of each example
-  std::vector<double> square_;           // of each input vector
+  std::vector<std::uint8_t> shared_input_;
+  std::vector<double> square_;  // of each input vector
   std::vector<std::uint64_t> truth_begin_;
   Buffer<float> truth_;
 };
