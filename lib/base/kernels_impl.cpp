@@ -28,7 +28,17 @@ inline void add_scaled_of(const In* in, size_t n, double factor, double* out) {
 void add_scaled(const double* in, size_t n, double factor, double* out) { add_scaled_of(in, n, factor, out); }
 void add_outer(const float* x, size_t n, const double* row, size_t width, size_t stride, double* out) {
   if (stride == 1) {
+#if defined(__AVX512F__)
+    const size_t rest = n % lanes;
+    const size_t whole_vectors = n - rest;
+    add_scaled_of(x, whole_vectors, row[0], out);
+    if (rest > 0)
+      store_some(out + whole_vectors, rest,
+                 multiply_add(splat(row[0]), load_some(x + whole_vectors, rest),
+                              load_some(out + whole_vectors, rest, 0.0)));
+#else
     add_scaled_of(x, n, row[0], out);
+#endif
     return;
   }
   for (size_t d = 0; d < n; ++d)

@@ -22,7 +22,23 @@ inline double dot_of(const Left* a, const Right* b, size_t n) {
   for (; i < n; ++i) total += static_cast<double>(a[i]) * static_cast<double>(b[i]);
   return total;
 }
-double dot(const float* x, const double* w, size_t n) { return dot_of(x, w, n); }
+double dot(const float* x, const double* w, size_t n) {
+#if defined(__AVX512F__)
+  // Rows of weights are short and rarely whole vectors: what is left would be seven additions one after the
+  // other, half of the time of a hundred.
+  Vector sum[4] = {splat(0.0), splat(0.0), splat(0.0), splat(0.0)};
+  size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    MARGRAVE_UNROLL for (size_t u = 0; u < 4; ++u) sum[u] =
+        multiply_add(from_floats(x + i + u * lanes), load(w + i + u * lanes), sum[u]);
+  }
+  for (; i + lanes <= n; i += lanes) sum[0] = multiply_add(from_floats(x + i), load(w + i), sum[0]);
+  if (i < n) sum[1] = multiply_add(load_some(x + i, n - i), load_some(w + i, n - i, 0.0), sum[1]);
+  return lane_sum(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+#else
+  return dot_of(x, w, n);
+#endif
+}
 double dot_ff(const float* a, const float* b, size_t n) { return dot_of(a, b, n); }
 double dot_dd(const double* a, const double* b, size_t n) { return dot_of(a, b, n); }
 

@@ -215,6 +215,9 @@ inline double lane_sum(Vector v) { return v[0] + v[1]; }
 inline Vector load_some(const double* p, std::size_t n, double rest) {
   return _mm512_mask_loadu_pd(splat(rest), tail_of(n), p);
 }
+inline Vector load_some(const float* p, std::size_t n) {
+  return _mm512_maskz_cvtps_pd(whole, _mm256_maskz_loadu_ps(tail_of(n), p));
+}
 inline void store_some(double* p, std::size_t n, Vector v) { store(p, v, tail_of(n)); }
 #else
 inline Vector load_some(const double* p, std::size_t n, double rest) {

@@ -64,6 +64,8 @@ class Oracle {
   virtual std::string_view name() const = 0;
   // Whether argmax returns a maximiser and marginals are those of the model, for every graph it accepts.
   virtual bool exact() const = 0;
+  // Whether the masses that vertex() finds are 0, 1/2 or 1 throughout.
+  virtual bool half_integral() const { return exact(); }
 
   // Writes a best labelling and returns its score. Ties go to the lexicographically first choice of the
   // algorithm, always the same.

@@ -54,6 +54,7 @@ class RoofDualOracle final : public RelaxedOracle {
     }
   }
   std::string_view name() const override { return "roof-dual"; }
+  bool half_integral() const override { return true; }
 
   Answer solve(const FactorGraph& graph, const Potentials& potentials, Scratch& scratch,
                std::span<std::uint32_t> labels) const override {

@@ -77,16 +77,5 @@ bool none_marked(const Topology& topology, std::size_t clique, const Marks& mark
     if (marks[v] != 0) return false;
   return true;
 }
-// Whether two labellings agree on the clique's variables.
-template <class Labels, class Others>
-bool same_labels(const Topology& topology, std::size_t clique, const Labels& labels, const Others& others) {
-  const auto same = [&](std::size_t v) {
-    return static_cast<std::int64_t>(labels[v]) == static_cast<std::int64_t>(others[v]);
-  };
-  if (clique < topology.variables()) return same(clique);
-  for (const std::uint32_t v : topology.scope_of(clique - topology.variables()))
-    if (!same(v)) return false;
-  return true;
-}
 
 }  // namespace margrave

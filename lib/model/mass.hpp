@@ -86,6 +86,13 @@ void for_each_mass(const Topology& top, const VertexView& vertex, Visit&& visit)
         visit_masses(top, vertex, a, next, [&](std::uint32_t joint, double mass) { visit(a, joint, mass); });
 }
 
+// Appends the masses of a table of all cliques (Topology::clique_offset).
+inline void append_cells(const Topology& top, std::span<const double> cells, std::vector<Mass>& out) {
+  for (std::uint32_t a = 0; a < top.cliques(); ++a)
+    for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
+      if (cells[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), cells[y]});
+}
+
 // Appends the masses of Σ_k weight_k·vertex_k, grouped by clique in increasing order; each(add) calls
 // add(vertex, weight) for every vertex.
 template <class Each>
@@ -97,9 +104,7 @@ void append_mixture(const Topology& top, Each&& each, std::vector<Mass>& out) {
       cells[top.clique_offset[a] + joint] += weight * mass;
     });
   });
-  for (std::uint32_t a = 0; a < top.cliques(); ++a)
-    for (std::uint64_t y = top.clique_offset[a]; y < top.clique_offset[a + 1]; ++y)
-      if (cells[y] != 0) out.push_back({a, static_cast<std::uint32_t>(y - top.clique_offset[a]), cells[y]});
+  append_cells(top, cells, out);
 }
 
 }  // namespace margrave

@@ -40,7 +40,9 @@ constexpr std::uint32_t most_visits = 4;  // of one example in a sampled pass
 // Every so many epochs a pass visits all examples and refreshes the block gaps; the others sample by them.
 constexpr std::uint64_t full_pass_every = 2;
 // Cached passes end when the gap they still find is this part of what the oracle found.
-constexpr double cached_accuracy = 0.2;
+// Visits of flat features cost a fifteenth of one with the oracle rather than a tenth: on Yeast the lower
+// part saves one pass with the oracle in twelve.
+constexpr double cached_accuracy = 0.2, flat_accuracy = 0.1;
 constexpr double least_gain = 1e-3;  // of the epoch's gain so far: less is not worth a cached pass
 
 class Bcfw final : public Solver {
@@ -160,7 +162,8 @@ class Bcfw final : public Solver {
   bool worth_another_pass() const {
     if (!ascent_.blocks().has_cache() || pass_ >= options_.cached_passes) return false;
     if (pass_ == 0) return true;
-    return pass_gap_ > cached_accuracy * oracle_gap_ && pass_gain_ > least_gain * epoch_gain_;
+    const double accuracy = ascent_.blocks().flat() != nullptr ? flat_accuracy : cached_accuracy;
+    return pass_gap_ > accuracy * oracle_gap_ && pass_gain_ > least_gain * epoch_gain_;
   }
 
   bool run_pass(EpochControl& control) {

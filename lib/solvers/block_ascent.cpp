@@ -52,7 +52,7 @@ BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blo
       gap_(problem.data.size(), std::numeric_limits<double>::infinity()),
       workers_(static_cast<std::size_t>(problem.arena.threads())),
       steps_(std::min(batch, problem.data.size())),
-      program_(problem, options),
+      program_(problem, options, blocks_->flat()),
       extrapolation_(problem, program_, weights_),
       lanes_(count_lanes(problem, *blocks_, options.lanes)),
       pending_(problem.delay),
@@ -97,17 +97,11 @@ BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> exam
       &proposing_);
   const auto start = WorkClock::Clock::now();
   Result result;
-  const Dataset& data = problem_.data;
   for (std::size_t k = 0; k < examples.size(); ++k) {
     const BlockStep& step = steps_[k];
-    const double slope = step.changes.empty() && step.deviations.empty()
-                             ? 0
-                             : step.loss_change + weights_.product(data, step.changes) +
-                                   weights_.product(data, step.deviations);
-    result.gain += take(step, kind, slope, 1.0, [&](double scale) {
-      weights_.commit(data, step.changes, scale);
-      weights_.commit(data, step.deviations, scale);
-    });
+    const double slope = step.empty() ? 0 : step.loss_change + product(step, weights_.data());
+    result.gain += take(step, kind, slope, 1.0,
+                        [&](double scale) { weights_.change([&](double* w) { add(step, scale, w); }); });
     result.gap += step.block_gap;
   }
   committing_.add(0, WorkClock::Clock::now() - start);
@@ -209,7 +203,6 @@ void BlockAscent::visit_alone(std::uint32_t example, Visit kind, double* w, Bloc
     if (program_.is_pair(example)) visit_pair(example, w, worker.company, result);
     return;
   }
-  const Dataset& data = problem_.data;
   BlockStep& step = worker.step;
   step.example = example;
   propose(w, ++worker.replica_version, kind, worker, step);
@@ -220,14 +213,20 @@ void BlockAscent::visit_alone(std::uint32_t example, Visit kind, double* w, Bloc
         take(step, kind, step.slope, worker.company, [&](double scale) { program_.commit(step, scale, w); });
     return;
   }
-  const double slope =
-      step.changes.empty() && step.deviations.empty()
-          ? 0
-          : step.loss_change + product(data, step.changes, w) + product(data, step.deviations, w);
-  result.gain += take(step, kind, slope, worker.company, [&](double scale) {
-    add_changes(data, step.changes, scale, w);
-    add_changes(data, step.deviations, scale, w);
-  });
+  const double slope = step.empty() ? 0 : step.loss_change + product(step, w);
+  result.gain += take(step, kind, slope, worker.company, [&](double scale) { add(step, scale, w); });
+}
+
+double BlockAscent::product(const BlockStep& step, const double* w) const {
+  if (!step.terms.empty()) return program_.product(step, w);
+  return margrave::product(problem_.data, step.changes, w) +
+         margrave::product(problem_.data, step.deviations, w);
+}
+
+void BlockAscent::add(const BlockStep& step, double scale, double* w) const {
+  program_.commit(step, scale, w);
+  add_changes(problem_.data, step.changes, scale, w);
+  add_changes(problem_.data, step.deviations, scale, w);
 }
 
 void BlockAscent::propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker,
@@ -242,18 +241,9 @@ void BlockAscent::propose(const double* w, std::uint64_t version, Visit kind, Bl
 BlockAscent::Result BlockAscent::visit_delayed(std::span<const std::uint32_t> examples, Visit kind) {
   BlockWorker& worker = workers_.front();
   BlockStep& step = worker.step;
-  const Dataset& data = problem_.data;
   double* const seen = worker.replica.reserve(weights_.size());
   std::copy_n(weights_.data(), weights_.size(), seen);  // threads meet between two calls
   ++worker.replica_version;
-  const auto add = [&](const BlockStep& change, double scale, double* w) {
-    if (is_compiled(kind)) {
-      program_.commit(change, scale, w);
-    } else {
-      add_changes(data, change.changes, scale, w);
-      add_changes(data, change.deviations, scale, w);
-    }
-  };
   Result result;
   for (std::size_t k = 0; k < examples.size(); ++k) {
     step.example = examples[k];
@@ -265,14 +255,11 @@ BlockAscent::Result BlockAscent::visit_delayed(std::span<const std::uint32_t> ex
     }
     pending.scale = 0;
     result.gap += step.block_gap;
-    const bool compiled = is_compiled(kind);
-    if (compiled ? step.terms.empty() : step.changes.empty() && step.deviations.empty()) {
+    if (step.empty()) {
       take(step, kind, 0, 1.0, [](double) {});
       continue;
     }
-    const double slope = step.loss_change + (compiled ? program_.product(step, weights_.data())
-                                                      : weights_.product(data, step.changes) +
-                                                            weights_.product(data, step.deviations));
+    const double slope = step.loss_change + product(step, weights_.data());
     result.gain += take(step, kind, slope, 1.0, [&](double scale) {
       weights_.change([&](double* w) { add(step, scale, w); });
       pending.step = step;

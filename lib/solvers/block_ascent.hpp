@@ -106,6 +106,9 @@ class BlockAscent {
   Result join_lanes(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_delayed(std::span<const std::uint32_t> examples, Visit kind);
+  // <w, direction> of a step but for its loss, and w += scale·direction.
+  double product(const BlockStep& step, const double* w) const;
+  void add(const BlockStep& step, double scale, double* w) const;
   void propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker, BlockStep& step);
   void visit_pair(std::uint32_t example, double* w, double company, Result& result);
   // The worker's visit, with its line search and change on the worker's own w.

@@ -16,14 +16,20 @@ constexpr std::uint64_t short_visit = 4096;  // numbers: less is not worth anoth
 
 }  // namespace
 
-CachedProgram::CachedProgram(const Problem& problem, const BcfwOptions& options)
+CachedProgram::CachedProgram(const Problem& problem, const BcfwOptions& options, const FlatFeatures* flat)
     : problem_(problem),
       options_(options),
+      flat_(flat),
       per_state_(std::any_of(problem.data.columns().inputs.begin(), problem.data.columns().inputs.end(),
                              [](const auto& in) { return in.kind == InputKind::per_state; })) {}
 
 void CachedProgram::make_room() {
-  const auto widen = [](auto& memory) { memory.reserve(memory.size() + memory.size() / 2); };
+  // What they hold is of no use any more.
+  const auto widen = [](auto& memory) {
+    const std::size_t wanted = memory.size() + memory.size() / 2;
+    memory.clear();
+    memory.reserve(wanted);
+  };
   widen(number_);
   widen(weight_);
   widen(loss_);
@@ -36,6 +42,7 @@ void CachedProgram::make_room() {
     widen(s.term);
     widen(s.list);
     widen(s.word);
+    widen(s.row);
   }
 }
 
@@ -69,6 +76,7 @@ void CachedProgram::fill_shelves(const VertexCache& cache) {
     s.term.clear();
     s.list.clear();
     s.word.clear();
+    s.row.clear();
     for (std::size_t m = first; m < last; ++m) add_example(cache, m, s);
     // Values of sparse inputs lie behind their numbers, where the words are now.
     for (List& list : s.list)
@@ -79,49 +87,65 @@ void CachedProgram::fill_shelves(const VertexCache& cache) {
 }
 
 void CachedProgram::add_example(const VertexCache& cache, std::size_t m, Shelf& s) {
-  const Record start = s.record.back();
-  if (const std::size_t n = count(m); n > 0) {
+  if (count(m) > 0) {
     const VertexCache::Block b = cache.block(m);
-    const std::span<const std::uint32_t> numbers(number_.data() + begin_[m], n);
-    const std::uint32_t base = numbers.front();
-    const auto product = [&](std::uint32_t i, std::uint32_t j) { return b.gram[i * b.capacity + j]; };
-    const double base_square = product(base, base);
-    s.base.clear();
-    b.for_each_part(base, [&](std::uint32_t j, double mass) { s.base.push_back({mass, j}); });
-    s.net.assign(b.deviations.size(), 0.0);
-    s.first_term.assign(b.deviations.size(), none);
-    const std::size_t first_list = s.list.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::uint32_t k = numbers[i];
-      weight_[begin_[m] + i] = b.weight[k];
-      loss_[begin_[m] + i] = b.loss[k] - b.loss[base];
-      for (const std::uint32_t j : numbers)
-        s.gram.push_back(k == base || j == base
-                             ? 0.0
-                             : product(k, j) - (product(k, base) + product(j, base)) + base_square);
-      const auto add_net = [&](std::uint32_t j) {
-        const double mass = std::exchange(s.net[j], 0.0);
-        if (mass == 0) return;
-        if (s.first_term[j] == none) {
-          s.first_term[j] = static_cast<std::uint32_t>(s.term.size()) - start.term;
-          add_terms(s, first_list, b.deviations[j]);
-        }
-        // Inputs of their own for every joint state make two terms, or one where the other has no weights.
-        const bool two = per_state_ && b.deviations[j].row >= 0 && b.deviations[j].truth_row >= 0 &&
-                         problem_.data.input(b.deviations[j].input).kind == InputKind::per_state;
-        for (std::uint32_t t = 0; t < (two ? 2U : 1U); ++t) s.part.push_back({mass, s.first_term[j] + t});
-      };
-      if (k != base) {
-        b.for_each_part(k, [&](std::uint32_t j, double mass) { s.net[j] += mass; });
-        for (const Part& p : s.base) s.net[p.term] -= p.mass;
-        b.for_each_part(k, [&](std::uint32_t j, double) { add_net(j); });
-        for (const Part& p : s.base) add_net(p.term);
-      }
-      s.run.push_back(static_cast<std::uint32_t>(s.part.size()) - start.part);
+    add_numbers(b, m, s);
+    if (flat_ != nullptr) {
+      add_rows(b, m, s);
+    } else {
+      add_parts(b, m, s);
     }
   }
   const auto end = [](const auto& memory) { return static_cast<std::uint32_t>(memory.size()); };
-  s.record.push_back({end(s.gram), end(s.run), end(s.part), end(s.term), end(s.list), end(s.word)});
+  s.record.push_back(
+      {end(s.gram), end(s.run), end(s.part), end(s.term), end(s.list), end(s.word), end(s.row)});
+}
+
+void CachedProgram::add_numbers(const VertexCache::Block& b, std::size_t m, Shelf& s) {
+  const std::span<const std::uint32_t> numbers(number_.data() + begin_[m], count(m));
+  const std::uint32_t base = numbers.front();
+  const auto product = [&](std::uint32_t i, std::uint32_t j) { return b.gram[i * b.capacity + j]; };
+  const double base_square = product(base, base);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::uint32_t k = numbers[i];
+    weight_[begin_[m] + i] = b.weight[k];
+    loss_[begin_[m] + i] = b.loss[k] - b.loss[base];
+    for (const std::uint32_t j : numbers)
+      s.gram.push_back(
+          k == base || j == base ? 0.0 : product(k, j) - (product(k, base) + product(j, base)) + base_square);
+  }
+}
+
+void CachedProgram::add_parts(const VertexCache::Block& b, std::size_t m, Shelf& s) {
+  const Record start = s.record.back();
+  const std::span<const std::uint32_t> numbers(number_.data() + begin_[m], count(m));
+  const std::uint32_t base = numbers.front();
+  s.base.clear();
+  b.for_each_part(base, [&](std::uint32_t j, double mass) { s.base.push_back({mass, j}); });
+  s.net.assign(b.deviations.size(), 0.0);
+  s.first_term.assign(b.deviations.size(), none);
+  const std::size_t first_list = s.list.size();
+  const auto add_net = [&](std::uint32_t j) {
+    const double mass = std::exchange(s.net[j], 0.0);
+    if (mass == 0) return;
+    if (s.first_term[j] == none) {
+      s.first_term[j] = static_cast<std::uint32_t>(s.term.size()) - start.term;
+      add_terms(s, first_list, b.deviations[j]);
+    }
+    // Inputs of their own for every joint state make two terms, or one where the other has no weights.
+    const bool two = per_state_ && b.deviations[j].row >= 0 && b.deviations[j].truth_row >= 0 &&
+                     problem_.data.input(b.deviations[j].input).kind == InputKind::per_state;
+    for (std::uint32_t t = 0; t < (two ? 2U : 1U); ++t) s.part.push_back({mass, s.first_term[j] + t});
+  };
+  for (const std::uint32_t k : numbers) {
+    if (k != base) {
+      b.for_each_part(k, [&](std::uint32_t j, double mass) { s.net[j] += mass; });
+      for (const Part& p : s.base) s.net[p.term] -= p.mass;
+      b.for_each_part(k, [&](std::uint32_t j, double) { add_net(j); });
+      for (const Part& p : s.base) add_net(p.term);
+    }
+    s.run.push_back(static_cast<std::uint32_t>(s.part.size()) - start.part);
+  }
 }
 
 void CachedProgram::add_terms(Shelf& s, std::size_t first_list, const Deviation& d) const {
@@ -178,6 +202,11 @@ std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uin
 
 bool CachedProgram::has_short_visits() const {
   std::uint64_t numbers = 0;
+  if (flat_ != nullptr) {
+    for (std::size_t m = 0; m < examples(); ++m)
+      for (const std::uint32_t c : flat_view(m).cliques) numbers += flat_->example(m).inputs(c);
+    return numbers < short_visit * examples();
+  }
   for (const Shelf& s : shelves_)
     for (const List& list : s.list) numbers += list.count;
   return numbers < short_visit * examples();
@@ -208,7 +237,8 @@ std::uint64_t CachedProgram::bytes() const {
   const auto of = [](const auto& memory) { return memory.capacity() * sizeof(memory[0]); };
   std::uint64_t sum = of(begin_) + of(number_) + of(weight_) + of(loss_);
   for (const Shelf& s : shelves_)
-    sum += of(s.record) + of(s.gram) + of(s.run) + of(s.part) + of(s.term) + of(s.list) + of(s.word);
+    sum +=
+        of(s.record) + of(s.gram) + of(s.run) + of(s.part) + of(s.term) + of(s.list) + of(s.word) + of(s.row);
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/kernels.hpp"
 #include "optim/simplex_qp.hpp"
@@ -104,6 +105,12 @@ std::span<const CachedProgram::Part> CachedProgram::parts(const Shelf& shelf, co
 }
 
 double CachedProgram::product(const BlockStep& step, const double* w) const {
+  if (flat_ != nullptr) {
+    const FlatFeatures::Example x = flat_->example(step.example);
+    return std::accumulate(step.terms.begin(), step.terms.end(), 0.0, [&](double sum, const TermChange& c) {
+      return sum + c.coefficient * x.score(c.term, w);
+    });
+  }
   const Shelf& shelf = shelves_[step.example / shelf_examples];
   double sum = 0;
   for (const TermChange& c : step.terms) sum += c.coefficient * term_score(shelf, shelf.term[c.term], w);
@@ -111,20 +118,25 @@ double CachedProgram::product(const BlockStep& step, const double* w) const {
 }
 
 void CachedProgram::commit(const BlockStep& step, double scale, double* w) const {
+  if (step.terms.empty()) return;
+  if (flat_ != nullptr) {
+    const FlatFeatures::Example x = flat_->example(step.example);
+    for (const TermChange& c : step.terms) x.add(c.term, scale * c.coefficient, w);
+    return;
+  }
   const Shelf& shelf = shelves_[step.example / shelf_examples];
   for (const TermChange& c : step.terms) add_term(shelf, shelf.term[c.term], scale * c.coefficient, w);
 }
 
 void CachedProgram::propose(const double* w, BlockWorker& worker, BlockStep& step) const {
-  step.terms.clear();
-  step.block_gap = 0;
-  step.loss_change = 0;
-  step.curvature = 0;
-  step.slope = 0;
+  step.clear();
   const std::size_t m = step.example;
   const std::size_t n = count(m);
   if (n == 0) return;
-  const std::span<const double> weight(weight_.data() + begin_[m], n);
+  if (flat_ != nullptr) {
+    propose_flat(w, worker, step);
+    return;
+  }
   const double* loss = loss_.data() + begin_[m];
   const Shelf& s = shelves_[m / shelf_examples];
   const Record& at = s.record[m % shelf_examples];
@@ -132,24 +144,13 @@ void CachedProgram::propose(const double* w, BlockWorker& worker, BlockStep& ste
   double* scores = worker.scores.reserve(terms);
   for (std::size_t j = 0; j < terms; ++j) scores[j] = term_score(s, s.term[at.term + j], w);
   double* gradient = worker.gradient.reserve(2 * n);
-  double mean = 0;
-  double most = -std::numeric_limits<double>::infinity();
   for (std::size_t k = 0; k < n; ++k) {
     double sum = loss[k];
     for (const Part& p : parts(s, at, k)) sum += p.mass * scores[p.term];
     gradient[k] = sum;
-    most = std::max(most, sum);
-    mean += weight[k] * sum;
   }
-  step.block_gap = std::max(0.0, most - mean);
-  step.target.assign(weight.begin(), weight.end());
-  const double* gram = s.gram.data() + at.gram;
-  const double scale = worker.company * problem_.objective.weight_scale();
-  const SimplexQp qp{n, n, gram, scale, step.target.data(), gradient};
-  if (take_steps(qp, options_, n) == 0) return;
-  const double largest = find_moves(weight, step);
-  if (step.moved.empty()) return;
-  measure_moves(loss, gram, n, step);
+  double largest = 0;
+  if (!propose_moves(gradient, s.gram.data() + at.gram, worker.company, step, largest)) return;
   step.coefficient.assign(terms, 0.0);
   for (std::size_t i = 0; i < step.moved.size(); ++i)
     for (const Part& p : parts(s, at, step.moved[i])) step.coefficient[p.term] += step.difference[i] * p.mass;
@@ -162,17 +163,48 @@ void CachedProgram::propose(const double* w, BlockWorker& worker, BlockStep& ste
   }
 }
 
+bool CachedProgram::propose_moves(double* gradient, const double* gram, double company, BlockStep& step,
+                                  double& largest) const {
+  const std::size_t m = step.example;
+  const std::size_t n = count(m);
+  const std::span<const double> weight(weight_.data() + begin_[m], n);
+  double mean = 0;
+  double most = -std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < n; ++k) {
+    most = std::max(most, gradient[k]);
+    mean += weight[k] * gradient[k];
+  }
+  step.block_gap = std::max(0.0, most - mean);
+  step.target.assign(weight.begin(), weight.end());
+  const double scale = company * problem_.objective.weight_scale();
+  const SimplexQp qp{n, n, gram, scale, step.target.data(), gradient};
+  if (take_steps(qp, options_, n) == 0) return false;
+  largest = find_moves(weight, step);
+  if (step.moved.empty()) return false;
+  measure_moves(loss_.data() + begin_[m], gram, n, step);
+  return true;
+}
+
 // Vertex 0 is the base: the gradient of vertex 1 is the slope of moving mass to it.
 CachedProgram::Step CachedProgram::visit_pair(std::size_t m, double* w, double company) {
+  if (flat_ != nullptr) return visit_flat_pair(m, w, company);
   const Shelf& s = shelves_[m / shelf_examples];
   const Record& at = s.record[m % shelf_examples];
   const std::uint32_t end = s.record[m % shelf_examples + 1].part;
-  const double* gram = s.gram.data() + at.gram;
-  double* weight = weight_.data() + begin_[m];
-  const double* loss = loss_.data() + begin_[m];
-  double slope = loss[1];
+  double slope = loss_[begin_[m] + 1];
   for (std::uint32_t i = at.part; i < end; ++i)
     slope += s.part[i].mass * term_score(s, s.term[at.term + s.part[i].term], w);
+  double change = 0;
+  const Step step = move_pair(m, slope, company, change);
+  for (std::uint32_t i = at.part; i < end && change != 0; ++i)
+    add_term(s, s.term[at.term + s.part[i].term], change * s.part[i].mass, w);
+  return step;
+}
+
+CachedProgram::Step CachedProgram::move_pair(std::size_t m, double slope, double company, double& change) {
+  const Shelf& s = shelves_[m / shelf_examples];
+  const double* gram = s.gram.data() + s.record[m % shelf_examples].gram;
+  double* weight = weight_.data() + begin_[m];
   const std::size_t to = slope > 0 ? 1 : 0;
   const double room = weight[1 - to];
   const double size = std::abs(slope);
@@ -180,9 +212,7 @@ CachedProgram::Step CachedProgram::visit_pair(std::size_t m, double* w, double c
   const double scale = company * problem_.objective.weight_scale();
   const double curvature = scale * std::max(0.0, gram[3]);
   const double mass = curvature * room <= size ? room : size / curvature;
-  const double change = to == 0 ? scale * mass : -scale * mass;
-  for (std::uint32_t i = at.part; i < end; ++i)
-    add_term(s, s.term[at.term + s.part[i].term], change * s.part[i].mass, w);
+  change = to == 0 ? scale * mass : -scale * mass;
   const double left = room - mass;
   weight[1 - to] = left < empty ? 0 : left;
   weight[to] = 1 - weight[1 - to];
@@ -204,6 +234,7 @@ void CachedProgram::prefetch(std::size_t m) const {
   ask(s.term, at[0].term, at[1].term);
   ask(s.list, at[0].list, at[1].list);
   ask(s.word, at[0].word, at[1].word);
+  ask(s.row, at[0].row, at[1].row);
 }
 
 void CachedProgram::move_weights_of(std::size_t m, const double* target, double length) {
@@ -212,6 +243,10 @@ void CachedProgram::move_weights_of(std::size_t m, const double* target, double 
 
 void CachedProgram::add_features(std::size_t m, const double* coefficient, std::vector<double>& scratch,
                                  double* w) const {
+  if (flat_ != nullptr) {
+    add_flat_features(m, coefficient, scratch, w);
+    return;
+  }
   const Shelf& s = shelves_[m / shelf_examples];
   const Record& at = s.record[m % shelf_examples];
   scratch.assign(s.record[m % shelf_examples + 1].term - at.term, 0.0);

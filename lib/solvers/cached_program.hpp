@@ -12,7 +12,9 @@
 // What passes need are differences of vertices. So features, losses and products of an example are those
 // relative to the first of its vertices, the base, which is the truth where that takes part. The base has
 // no terms, and what the others share with it is gone. A vertex is a list of parts, ψ(base) − ψ(a) =
-// Σ mass·term; a term is a difference of two weight rows (or one of them) times an input vector.
+// Σ mass·term; a term is a difference of two weight rows (or one of them) times an input vector. Where
+// features are flat, a vertex is a row of numbers, one for each clique in which some of the example's
+// vertices differ.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +39,8 @@ class CachedProgram {
     double gain, gap;
   };
 
-  CachedProgram(const Problem& problem, const BcfwOptions& options);
+  // `flat`: the features that terms stand for, where the cache has them so.
+  CachedProgram(const Problem& problem, const BcfwOptions& options, const FlatFeatures* flat = nullptr);
 
   // Room for about what was compiled last, and more.
   void make_room();
@@ -112,6 +115,7 @@ class CachedProgram {
   // Where an example's share of its shelf starts.
   struct Record {
     std::uint32_t gram, run, part, term, list, word;
+    std::uint32_t row;
   };
   // The examples of one block of the data.
   struct Shelf {
@@ -122,6 +126,9 @@ class CachedProgram {
     std::vector<Term> term;
     std::vector<List> list;
     std::vector<std::uint32_t> word;
+    // In place of all but the Gram matrix, where features are flat: rows of the vertices but the base,
+    // padded; `word` has the cliques that these are of.
+    std::vector<float> row;
     // Scratch of compile(): input and template of the example's lists; the parts of the base; of each
     // deviation, what a vertex has more of it than the base, and where its terms begin.
     std::vector<std::uint64_t> list_key;
@@ -130,10 +137,32 @@ class CachedProgram {
     std::vector<std::uint32_t> first_term;
   };
   static constexpr std::size_t shelf_examples = 64;
+  // An example's share of a shelf of flat features.
+  struct FlatView {
+    std::span<const std::uint32_t> cliques;
+    const float* rows;
+    std::size_t stride;
+    // Of vertex k > 0.
+    const float* row(std::size_t k) const { return rows + (k - 1) * stride; }
+  };
 
   void choose_members(const VertexCache& cache, Members members);
   void fill_shelves(const VertexCache& cache);
   void add_example(const VertexCache& cache, std::size_t m, Shelf& shelf);
+  // Weights, losses and products.
+  void add_numbers(const VertexCache::Block& block, std::size_t m, Shelf& shelf);
+  void add_parts(const VertexCache::Block& block, std::size_t m, Shelf& shelf);
+  void add_rows(const VertexCache::Block& block, std::size_t m, Shelf& shelf) const;
+  FlatView flat_view(std::size_t m) const;
+  void propose_flat(const double* w, BlockWorker& worker, BlockStep& step) const;
+  // Steps from gradients on, up to what is left to describe; false where there are none.
+  bool propose_moves(double* gradient, const double* gram, double company, BlockStep& step,
+                     double& largest) const;
+  void add_flat_features(std::size_t m, const double* coefficient, std::vector<double>& scratch,
+                         double* w) const;
+  Step visit_flat_pair(std::size_t m, double* w, double company);
+  // Of a pair, by the slope of moving mass to vertex 1; `change` is what ψ(base) − ψ(1) is added to w with.
+  Step move_pair(std::size_t m, double slope, double company, double& change);
   void add_terms(Shelf& shelf, std::size_t first_list, const Deviation& deviation) const;
   std::uint32_t add_list(Shelf& shelf, std::size_t first_list, std::uint32_t input,
                          std::uint32_t template_index) const;
@@ -147,6 +176,7 @@ class CachedProgram {
 
   Problem problem_;
   BcfwOptions options_;
+  const FlatFeatures* flat_;
   bool per_state_;  // inputs of their own for every joint state: deviations of two terms
   std::vector<std::uint64_t> begin_;
   std::vector<std::uint32_t> number_;  // of the vertices in their blocks

@@ -21,7 +21,8 @@ struct LocalChange {
   double coefficient;
 };
 
-// coefficient · a term of the compiled cache (cached_program.hpp)
+// coefficient · a term of the compiled cache (cached_program.hpp), or a clique of flat features
+// (state/flat_features.hpp)
 struct TermChange {
   std::uint32_t term;
   double coefficient;
@@ -34,7 +35,7 @@ struct BlockStep {
   double slope = 0;        // <μ' − μ, θ> at the weights it was found against; compiled visits only
   double curvature = 0;    // |ψ(μ') − ψ(μ)|²
   double block_gap = 0;  // bound of <μ', θ> − <μ, θ> over all μ', or over what is cached on cached visits
-  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ)): changes of joint states, deviations from the truth, or compiled terms
+  // φ(μ') − φ(μ) = −(ψ(μ') − ψ(μ)): changes of joint states, deviations from the truth, or terms
   std::vector<CliqueChange> changes;
   std::vector<DeviationChange> deviations;
   std::vector<TermChange> terms;
@@ -46,6 +47,15 @@ struct BlockStep {
   std::vector<double> coefficient;   // scratch: of the block's deviations
   std::uint64_t oracle_calls = 0;    // counts up
   std::vector<Mass> vertex;          // the target, where it is one
+
+  bool empty() const { return changes.empty() && deviations.empty() && terms.empty(); }
+  // No direction yet.
+  void clear() {
+    changes.clear();
+    deviations.clear();
+    terms.clear();
+    block_gap = loss_change = curvature = slope = 0;
+  }
 };
 
 // A worker's memory.
@@ -84,6 +94,8 @@ class DualBlocks : public DualPoint {
   virtual bool has_cache() const = 0;
   // The vertices behind that, or nullptr.
   virtual const VertexCache* cache() const { return nullptr; }
+  // The features of its proposals' terms, or nullptr where these are none.
+  virtual const FlatFeatures* flat() const { return nullptr; }
   // Room for `visits` more proposals per example before the next call.
   virtual void make_room(std::uint32_t visits) = 0;
   // Room in a step and a worker for any proposal until the next make_room().

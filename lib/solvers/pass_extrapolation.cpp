@@ -83,7 +83,10 @@ void PassExtrapolation::make_room(const VertexCache& cache) {
     part.w.reserve(weights_.size());
   }
   for_each_place([&](Place& place) {
-    place.vertices.reserve(vertices);
+    if (place.vertices.capacity() < vertices) {
+      place.vertices.clear();  // of passes that are over
+      place.vertices.reserve(vertices + vertices / 2);
+    }
     place.w.reserve(weights_.size());
   });
 }

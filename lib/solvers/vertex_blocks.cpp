@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/kernels.hpp"
 #include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
 #include "optim/simplex_qp.hpp"
@@ -28,23 +29,28 @@ constexpr double same_product = 1e-9;  // two sums of one inner product differ b
 class VertexBlocks final : public DualBlocks {
  public:
   VertexBlocks(const Problem& problem, const BcfwOptions& options)
-      : problem_(problem), options_(options), gram_(problem.data, problem.arena), cache_(problem.data) {}
+      : problem_(problem),
+        options_(options),
+        gram_(problem.data, problem.arena),
+        flat_(problem.oracle->half_integral() && FlatFeatures::fit(problem.data)
+                  ? std::make_unique<FlatFeatures>(problem.data)
+                  : nullptr),
+        cache_(problem.data, flat_.get()) {}
 
   void propose(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
                BlockStep& step) override {
-    step.deviations.clear();
-    step.block_gap = 0;
-    step.loss_change = 0;
-    step.curvature = 0;
+    step.clear();
     const std::size_t m = step.example;
     const FactorGraph g = problem_.data[m];
     Potentials& potentials = worker.potentials;
-    cache_.prefetch(m);
+    if (!flat_) cache_.prefetch(m);
     potentials.fill(problem_.data, g, w, version);
     VertexCache::Block b = cache_.block(m);
-    double* gradient = gradients(g.topology(), b, worker);
+    double* gradient = flat_ ? flat_gradients(m, b, worker) : gradients(g.topology(), b, worker);
+    double truth = 0;
+    if (flat_) truth = kernels().dot(flat_->truth(m), worker.scores.data(), b.row_stride);
     potentials.add_loss(g, problem_.objective.loss_scale(g));
-    double truth = potentials.score(g, g.labels());
+    if (!flat_) truth = potentials.score(g, g.labels());
     step.target.assign(b.weight, b.weight + b.count);
     worker.labels.resize(g.variables());
     const double scale = worker.company * problem_.objective.weight_scale();
@@ -68,7 +74,7 @@ class VertexBlocks final : public DualBlocks {
         vertex = cache_.add(m, worker.labels, worker.fractional, gram_, worker.gram);
         if (vertex == VertexCache::absent) break;
         b = cache_.block(m);
-        b.loss[vertex] = problem_.objective.loss(g, b.vertex(vertex, g.variables()));
+        b.loss[vertex] = loss(g, b, vertex);
         step.target.resize(b.count, 0.0);
         gradient[vertex] = hinge;
       }
@@ -79,7 +85,8 @@ class VertexBlocks final : public DualBlocks {
       follow(m, b, scale, step, potentials);
       truth = potentials.score(g, g.labels());
     }
-    describe(b, step);
+    merge_changes(b, b.weight, step);
+    measure_moves(b.loss, b.gram, b.capacity, step);
   }
 
   void apply(const BlockStep& step, double length) override {
@@ -90,6 +97,10 @@ class VertexBlocks final : public DualBlocks {
   void masses(std::size_t m, std::vector<Mass>& out) const override {
     const Topology& top = problem_.data[m].topology();
     const VertexCache::Block b = cache_.block(m);
+    if (flat_) {
+      append_flat_masses(m, top, b, out);
+      return;
+    }
     std::vector<std::size_t> cursor(b.fractional != nullptr ? b.count : 0);
     std::vector<std::uint32_t> weighted;
     for (std::uint32_t k = 0; k < b.count; ++k)
@@ -128,6 +139,7 @@ class VertexBlocks final : public DualBlocks {
 
   bool has_cache() const override { return options_.steps != Steps::plain; }
   const VertexCache* cache() const override { return has_cache() ? &cache_ : nullptr; }
+  const FlatFeatures* flat() const override { return flat_.get(); }
   void make_room(std::uint32_t visits) override {
     cache_.make_room(problem_.arena, visits, keep_unused);
     measure();
@@ -146,7 +158,9 @@ class VertexBlocks final : public DualBlocks {
     worker.scores.reserve(2 * most_changes_);
     worker.gram.block_out.reserve(most_labellings_);
   }
-  std::uint64_t bytes() const override { return cache_.bytes() + gram_.bytes(); }
+  std::uint64_t bytes() const override {
+    return cache_.bytes() + gram_.bytes() + (flat_ ? flat_->bytes() : 0);
+  }
   void save(ByteWriter& out) const override { cache_.save(out); }
   void restore(ByteReader& in) override {
     restore_vertices(in);
@@ -210,6 +224,15 @@ class VertexBlocks final : public DualBlocks {
     return gradient;
   }
 
+  double* flat_gradients(std::size_t m, const VertexCache::Block& b, BlockWorker& worker) const {
+    double* scores = worker.scores.reserve(b.row_stride);
+    flat_->scores(m, worker.potentials, scores);
+    double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      gradient[k] = b.loss[k] + kernels().dot(b.row(k), scores, b.row_stride);
+    return gradient;
+  }
+
   // The oracle's vertex goes to the worker's labels and fractional masses.
   Answer ask(const FactorGraph& g, BlockWorker& worker) const {
     return problem_.oracle->vertex(g, worker.potentials, worker.scratch, worker.labels, worker.fractional);
@@ -228,18 +251,39 @@ class VertexBlocks final : public DualBlocks {
     }
   }
 
+  // <μ, Δ> of vertex k. Of a flat row: what a variable has less of its label than the truth.
+  double loss(const FactorGraph& g, const VertexCache::Block& b, std::uint32_t k) const {
+    if (!flat_) return problem_.objective.loss(g, b.vertex(k, g.variables()));
+    const float* row = b.row(k);
+    double sum = 0;
+    for (std::size_t i = 0; i < g.variables(); ++i) sum += static_cast<double>(std::abs(row[i]) * g.loss(i));
+    return sum * problem_.objective.loss_scale(g);
+  }
+
+  void append_flat_masses(std::size_t m, const Topology& top, const VertexCache::Block& b,
+                          std::vector<Mass>& out) const {
+    std::vector<double> cells(top.cells(), 0.0);
+    for (std::uint32_t k = 0; k < b.count; ++k) {
+      if (b.weight[k] == 0) continue;
+      flat_->for_each_mass(m, b.row(k), [&](std::uint32_t a, std::uint32_t joint, float mass) {
+        cells[top.clique_offset[a] + joint] += b.weight[k] * static_cast<double>(mass);
+      });
+    }
+    append_cells(top, cells, out);
+  }
+
   void restore_vertices(ByteReader& in) {
     cache_.restore(in, problem_.data);
+    std::vector<Mass> memory;
     // A warm start may come from a run with another Hamming loss; after a resumed one these are the same
     // bits.
     for (std::size_t m = 0; m < cache_.size(); ++m) {
       const FactorGraph g = problem_.data[m];
       const VertexCache::Block b = cache_.block(m);
       for (std::uint32_t k = 0; problem_.oracle->exact() && k < b.count; ++k)
-        if (!b.vertex(k, g.variables()).fractional.empty())
+        if (!cache_.vertex(m, k, memory).fractional.empty())
           in.fail("holds fractional vertices of a relaxation, and the oracle of this run is exact");
-      for (std::uint32_t k = 0; k < b.count; ++k)
-        b.loss[k] = problem_.objective.loss(g, b.vertex(k, g.variables()));
+      for (std::uint32_t k = 0; k < b.count; ++k) b.loss[k] = loss(g, b, k);
     }
   }
 
@@ -283,15 +327,20 @@ class VertexBlocks final : public DualBlocks {
 
   // The largest block, and the most changes any example can ask for.
   void measure() {
+    const bool exact = problem_.oracle->exact();
     for (std::size_t m = 0; m < cache_.size(); ++m) {
-      const std::uint64_t capacity = cache_.block(m).capacity;
+      const std::uint64_t capacity = cache_.capacity(m);
       most_labellings_ = std::max<std::size_t>(most_labellings_, capacity);
       const Topology& top = problem_.data[m].topology();
+      if (!exact) {
+        most_changes_ = std::max<std::size_t>(most_changes_, top.cells());
+        continue;
+      }
       std::uint64_t changes = 0;
       // A clique's states are listed before those that cancel are struck out.
       for (std::size_t a = 0; a < top.cliques(); ++a) {
         const std::uint64_t states = top.clique_offset[a + 1] - top.clique_offset[a];
-        changes += problem_.oracle->exact() ? std::min(capacity, states) : states;
+        changes += std::min(capacity, states);
       }
       most_changes_ = std::max<std::size_t>(most_changes_, changes);
     }
@@ -303,13 +352,30 @@ class VertexBlocks final : public DualBlocks {
     merge_changes(b, step.before.data(), step);
     for (const DeviationChange& c : step.deviations)
       gram_.add_to_scores(m, c.deviation, -scale * c.coefficient, potentials);
+    for (const TermChange& c : step.terms)
+      flat_->add_to_scores(m, c.term, -scale * c.coefficient, potentials);
   }
 
-  // The direction from `from` to step.target into step.deviations.
+  // The direction from `from` to step.target into step.deviations, or step.terms where features are flat.
   static void merge_changes(const VertexCache::Block& b, const double* from, BlockStep& step) {
     step.deviations.clear();
+    step.terms.clear();
     const double largest = find_moves({from, b.count}, step);
     if (step.moved.empty()) return;
+    if (b.rows != nullptr) {
+      step.coefficient.assign(b.row_stride, 0.0);
+      for (std::size_t i = 0; i < step.moved.size(); ++i)
+        kernels().add_outer(b.row(step.moved[i]), b.row_stride, &step.difference[i], 1, 1,
+                            step.coefficient.data());
+      step.terms.resize(b.row_stride);
+      std::size_t found = 0;
+      for (std::uint32_t c = 0; c < b.row_stride; ++c) {
+        step.terms[found] = {c, step.coefficient[c]};
+        if (std::abs(step.coefficient[c]) > cancelling * largest) ++found;
+      }
+      step.terms.resize(found);
+      return;
+    }
     step.coefficient.assign(b.deviations.size(), 0.0);
     for (std::size_t i = 0; i < step.moved.size(); ++i)
       b.for_each_part(step.moved[i], [&](std::uint32_t j, double mass) {
@@ -321,15 +387,10 @@ class VertexBlocks final : public DualBlocks {
         step.deviations.push_back({b.deviations[j], step.coefficient[j]});
   }
 
-  // The direction step.target − b.weight as changes of w, with its loss and curvature.
-  static void describe(const VertexCache::Block& b, BlockStep& step) {
-    merge_changes(b, b.weight, step);
-    measure_moves(b.loss, b.gram, b.capacity, step);
-  }
-
   Problem problem_;
   BcfwOptions options_;
   FeatureGram gram_;
+  std::unique_ptr<FlatFeatures> flat_;  // where features are so, and vertices half-integral
   VertexCache cache_;
   std::size_t most_labellings_ = 0, most_changes_ = 0;
 };

@@ -1,8 +1,10 @@
 #include "state/vertex_cache.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <utility>
+
+#include "base/kernels.hpp"
 
 namespace margrave {
 
@@ -10,32 +12,17 @@ namespace {
 
 constexpr std::uint32_t first_capacity = 4;
 constexpr std::size_t short_example = 64;  // cliques
-constexpr std::uint32_t most_capacity = 1U << 16U;
-constexpr std::uint64_t least_room = 1U << 30U, most_expansion = 1024;  // bytes, and bytes per byte of a file
-
-void check_finite(const ByteReader& in, std::span<const double> numbers) {
-  if (!std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); }))
-    in.fail("holds a number that is not finite");
-}
-
-void check_weights(const ByteReader& in, std::span<const double> weight) {
-  check_finite(in, weight);
-  double mass = 0;
-  for (const double a : weight) {
-    if (a < 0) in.fail("has a negative weight");
-    mass += a;
-  }
-  if (std::abs(mass - 1) > 1e-6) in.fail("has weights that do not sum to 1");
-}
 
 }  // namespace
 
-VertexCache::VertexCache(const Dataset& data) : data_(&data), blocks_(data.size()) {
+VertexCache::VertexCache(const Dataset& data, const FlatFeatures* flat)
+    : data_(&data), flat_(flat), blocks_(data.size()) {
   require_cached_labels(data.templates());
   for (std::size_t m = 0; m < data.size(); ++m) {
     Storage& s = blocks_[m];
     const FactorGraph g = data[m];
     s.variables = static_cast<std::uint32_t>(g.variables());
+    if (flat != nullptr) s.row_stride = static_cast<std::uint32_t>(flat->stride(m));
     grow(s, first_capacity);
     for (std::uint32_t i = 0; i < s.variables; ++i) s.labels[i] = static_cast<CachedLabel>(g.label(i));
     s.count = 1;
@@ -43,6 +30,7 @@ VertexCache::VertexCache(const Dataset& data) : data_(&data), blocks_(data.size(
     b.weight[0] = 1;
     b.loss[0] = 0;
     b.gram[0] = 0;
+    std::fill_n(s.rows.data(), s.row_stride, 0.0F);
   }
 }
 
@@ -59,7 +47,9 @@ VertexCache::Block VertexCache::block(std::size_t m) const {
           s.deviations,
           s.runs.data(),
           s.parts.data(),
-          s.masses.empty() ? nullptr : s.masses.data()};
+          s.masses.empty() ? nullptr : s.masses.data(),
+          s.rows.data(),
+          s.row_stride};
 }
 
 void VertexCache::prefetch(std::size_t m) const {
@@ -68,6 +58,7 @@ void VertexCache::prefetch(std::size_t m) const {
     for (std::size_t i = 0; i < size; i += std::max<std::size_t>(1, cache_line / sizeof(*memory)))
       __builtin_prefetch(memory + i);
   };
+  ask(s.rows.data(), std::size_t{s.count} * s.row_stride);
   ask(s.deviations.data(), s.deviations.size());
   ask(s.runs.data(), s.count);
   ask(s.parts.data(), s.parts.size());
@@ -88,9 +79,23 @@ void VertexCache::grow(Storage& s, std::uint32_t capacity) {
   std::copy_n(s.labels.data(), std::size_t{s.count} * s.variables, labels.data());
   s.numbers = std::move(numbers);
   s.labels = std::move(labels);
+  if (s.row_stride > 0) {
+    Buffer<float> rows(std::size_t{capacity} * s.row_stride);
+    std::copy_n(s.rows.data(), std::size_t{s.count} * s.row_stride, rows.data());
+    s.rows = std::move(rows);
+  }
   if (!s.fractional.empty()) s.fractional.resize(capacity);
-  s.runs.resize(capacity);
+  if (s.row_stride == 0) s.runs.resize(capacity);
   s.capacity = capacity;
+}
+
+VertexView VertexCache::vertex(std::size_t m, std::uint32_t k, std::vector<Mass>& memory) const {
+  const Block b = block(m);
+  VertexView vertex = b.vertex(k, blocks_[m].variables);
+  if (flat_ == nullptr) return vertex;
+  flat_->fractional(m, b.row(k), memory);
+  vertex.fractional = memory;
+  return vertex;
 }
 
 void VertexCache::list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index) {
@@ -164,6 +169,14 @@ void VertexCache::list_deviations(std::size_t m, DeviationIndex& index) {
 std::uint32_t VertexCache::find(std::size_t m, std::span<const std::uint32_t> labels,
                                 std::span<const Mass> fractional) const {
   const Storage& s = blocks_[m];
+  if (flat_ != nullptr) {
+    std::array<float, FlatFeatures::most_cliques> row;
+    flat_->write(m, labels, fractional, row.data());
+    const Block b = block(m);
+    for (std::uint32_t k = 0; k < s.count; ++k)
+      if (std::equal(b.row(k), b.row(k) + s.row_stride, row.data())) return k;
+    return absent;
+  }
   for (std::uint32_t k = 0; k < s.count; ++k) {
     const CachedLabel* known = s.labels.data() + std::size_t{k} * s.variables;
     if (!std::equal(labels.begin(), labels.end(), known)) continue;
@@ -177,7 +190,7 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
                                std::span<const Mass> fractional, const FeatureGram& gram,
                                FeatureGram::Scratch& scratch) {
   Storage& s = blocks_[m];
-  if (!fractional.empty() && s.fractional.empty()) s.fractional.resize(s.capacity);
+  if (!fractional.empty() && s.fractional.empty() && flat_ == nullptr) s.fractional.resize(s.capacity);
   const Block b = block(m);
   std::uint32_t at = s.count;
   const bool replaces = at == s.capacity;
@@ -195,7 +208,9 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
   if (!s.fractional.empty()) s.fractional[at].assign(fractional.begin(), fractional.end());
   b.weight[at] = 0;
   b.loss[at] = 0;
-  if (replaces) {
+  if (flat_ != nullptr) {
+    flat_->write(m, labels, fractional, s.rows.data() + std::size_t{at} * s.row_stride);
+  } else if (replaces) {
     list_deviations(m, scratch.deviations);
   } else {
     list_deviations(m, at, scratch.deviations);
@@ -210,6 +225,12 @@ std::uint32_t VertexCache::add(std::size_t m, std::span<const std::uint32_t> lab
 void VertexCache::products(std::size_t m, std::uint32_t k, const FeatureGram& gram,
                            FeatureGram::Scratch& scratch, double* out) const {
   const Block b = block(m);
+  if (flat_ != nullptr) {
+    double* weighed = scratch.deviation_out.reserve(b.row_stride);
+    flat_->weigh(m, b.row(k), weighed);
+    for (std::uint32_t j = 0; j < b.count; ++j) out[j] = kernels().dot(b.row(j), weighed, b.row_stride);
+    return;
+  }
   double* with = scratch.deviation_out.reserve(b.deviations.size());
   const std::span<const std::uint32_t> parts(b.parts + b.runs[k].begin, b.parts + b.runs[k].end);
   gram.deviation_products(m, b.deviations, parts, b.masses != nullptr ? b.masses + b.runs[k].begin : nullptr,
@@ -244,6 +265,7 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep, Dropping& memor
     std::copy_n(b.labels + std::size_t{k} * s.variables, s.variables,
                 b.labels + std::size_t{to} * s.variables);
     if (!s.fractional.empty() && to != k) s.fractional[to].swap(s.fractional[k]);
+    if (to != k) std::copy_n(b.row(k), s.row_stride, s.rows.data() + std::size_t{to} * s.row_stride);
     ++to;
   }
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -251,7 +273,13 @@ void VertexCache::drop_unused(std::size_t m, std::uint32_t keep, Dropping& memor
       b.gram[i * s.capacity + j] = b.gram[std::size_t{kept[i]} * s.capacity + kept[j]];
   }
   s.count = to;
-  // Lists as list_deviations() would make them: deviations in the order of their first use.
+  if (flat_ == nullptr) renumber_deviations(s, memory);
+}
+
+// Of the vertices that were kept: lists as list_deviations() would make them, deviations in the order of
+// their first use.
+void VertexCache::renumber_deviations(Storage& s, Dropping& memory) {
+  const std::vector<std::uint32_t>& kept = memory.kept;
   std::vector<std::uint32_t>& number = memory.number;
   number.assign(s.deviations.size(), absent);
   std::vector<Deviation>& used = memory.used;
@@ -291,95 +319,29 @@ void VertexCache::make_room(std::size_t m, std::uint32_t visits, std::uint32_t k
   Storage& s = blocks_[m];
   if (s.count + visits > s.capacity) drop_unused(m, keep_unused, memory);
   // For vertices that differ everywhere, but of long examples only for one: most differ in few places.
-  const std::size_t cliques = (*data_)[m].cliques();
-  const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
-  const auto make = [more](auto& list) {
-    if (list.capacity() < list.size() + more) list.reserve(2 * (list.size() + more));
-  };
-  make(s.deviations);
-  make(s.parts);
-  if (!s.masses.empty()) make(s.masses);
+  if (flat_ == nullptr) {
+    const std::size_t cliques = (*data_)[m].cliques();
+    const std::size_t more = std::min(visits * cliques, std::max(cliques, short_example));
+    const auto make = [more](auto& list) {
+      if (list.capacity() < list.size() + more) list.reserve(2 * (list.size() + more));
+    };
+    make(s.deviations);
+    make(s.parts);
+    if (!s.masses.empty()) make(s.masses);
+  }
   if (s.count + visits > s.capacity) grow(s, std::max(s.count + visits, s.capacity + s.capacity / 2));
 }
 
 std::uint64_t VertexCache::bytes() const {
   std::uint64_t bytes = blocks_.capacity() * sizeof(Storage);
   for (const Storage& s : blocks_) {
-    bytes += s.numbers.bytes() + s.labels.bytes();
+    bytes += s.numbers.bytes() + s.labels.bytes() + s.rows.bytes();
     bytes += s.fractional.capacity() * sizeof(std::vector<Mass>) + s.runs.capacity() * sizeof(Run) +
              s.deviations.capacity() * sizeof(Deviation) + s.parts.capacity() * sizeof(std::uint32_t) +
              s.masses.capacity() * sizeof(double);
     for (const auto& masses : s.fractional) bytes += masses.capacity() * sizeof(Mass);
   }
   return bytes;
-}
-
-void VertexCache::save(ByteWriter& out) const {
-  for (std::size_t m = 0; m < blocks_.size(); ++m) {
-    const Block b = block(m);
-    out.put(b.capacity);
-    out.put_array(std::span<const double>(b.weight, b.count));
-    out.put_array(std::span<const double>(b.loss, b.count));
-    out.put_array(std::span<const CachedLabel>(b.labels, std::size_t{b.count} * blocks_[m].variables));
-    out.put(b.fractional != nullptr);
-    if (b.fractional != nullptr)
-      for (std::uint32_t k = 0; k < b.count; ++k) out.put_array(std::span<const Mass>(b.fractional[k]));
-    for (std::size_t k = 0; k < b.count; ++k)
-      out.put_array(std::span<const double>(b.gram + k * b.capacity, b.count));
-  }
-}
-
-void VertexCache::restore(ByteReader& in, const Dataset& data) {
-  // Rooms are larger than what they hold, so their size cannot be checked one by one; all of them together
-  // must be in proportion to the file.
-  std::uint64_t room = least_room + most_expansion * std::uint64_t{in.left()};
-  DeviationIndex index;
-  for (std::size_t m = 0; m < blocks_.size(); ++m) {
-    Storage& s = blocks_[m];
-    const Topology& top = data[m].topology();
-    const auto capacity = in.get<std::uint32_t>();
-    const auto weight = in.get_array<double>();
-    const auto loss = in.get_array<double>();
-    const auto labels = in.get_array<CachedLabel>();
-    const std::size_t n = weight.size();
-    if (n == 0 || n > capacity || capacity > most_capacity || loss.size() != n ||
-        labels.size() != n * s.variables)
-      in.fail("does not fit the data");
-    const std::uint64_t wanted = capacity * (sizeof(double) * (std::uint64_t{capacity} + 2) +
-                                             sizeof(CachedLabel) * s.variables + sizeof(std::vector<Mass>));
-    if (wanted > room) in.fail("asks for more memory than its labellings need");
-    room -= wanted;
-    check_weights(in, weight);
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      if (labels[i] >= top.states[i % s.variables]) in.fail("has a label out of range");
-    if (!std::equal(labels.begin(), labels.begin() + s.variables, s.labels.data()))
-      in.fail("does not start at the truth");
-    s.count = 0;
-    s.fractional.clear();
-    grow(s, capacity);
-    s.count = static_cast<std::uint32_t>(n);
-    if (in.get<bool>()) {
-      s.fractional.resize(capacity);
-      for (std::size_t k = 0; k < n; ++k) {
-        s.fractional[k] = in.get_array<Mass>();
-        const char* wrong = wrong_masses(top, s.fractional[k]);
-        if (wrong != nullptr) in.fail(wrong);
-      }
-      if (!s.fractional.front().empty()) in.fail("does not start at the truth");
-    }
-    const Block b = block(m);
-    std::copy(weight.begin(), weight.end(), b.weight);
-    std::copy(loss.begin(), loss.end(), b.loss);
-    std::copy(labels.begin(), labels.end(), b.labels);
-    for (std::size_t k = 0; k < n; ++k) {
-      const auto row = in.get_array<double>();
-      if (row.size() != n) in.fail("does not fit the data");
-      check_finite(in, row);
-      std::copy(row.begin(), row.end(), b.gram + k * b.capacity);
-    }
-    check_finite(in, loss);
-    list_deviations(m, index);
-  }
 }
 
 }  // namespace margrave

@@ -3,7 +3,8 @@
 //
 // An example's block holds its vertices a, their weights α_a (≥ 0, summing to 1), losses Δ(a) and the Gram
 // matrix Q_ab = <ψ(a), ψ(b)>. Vertex 0 is the truth (ψ = 0) and is never dropped. Every vertex is also kept
-// as its deviations from the truth, −ψ(a) = Σ mass · deviation, which the vertices of a block share. A block
+// as its deviations from the truth, −ψ(a) = Σ mass · deviation, which the vertices of a block share, or where
+// features are flat (state/flat_features.hpp) as a row of numbers. A block
 // belongs to the task that visits the example; growth happens between passes (make_room), so that next to
 // nothing is allocated while tasks run: masses of fractional vertices, deviations beyond what was foreseen.
 #pragma once
@@ -18,6 +19,7 @@
 #include "model/deviation.hpp"
 #include "parallel/arena.hpp"
 #include "state/feature_gram.hpp"
+#include "state/flat_features.hpp"
 
 namespace margrave {
 
@@ -39,6 +41,8 @@ class VertexCache {
     const Run* runs;             // of each vertex
     const std::uint32_t* parts;  // numbers of deviations, a run per vertex
     const double* masses;        // of the parts; nullptr where all are 1
+    const float* rows;           // of flat features, in place of deviations and masses; else nullptr
+    std::size_t row_stride;
 
     // visit(number of the deviation, mass) for those of vertex k.
     template <class Visit>
@@ -46,12 +50,15 @@ class VertexCache {
       for (std::uint32_t i = runs[k].begin; i < runs[k].end; ++i)
         visit(parts[i], masses != nullptr ? masses[i] : 1.0);
     }
+    const float* row(std::size_t k) const { return rows + k * row_stride; }
     FeatureGram::Vertices vertices() const { return {labels, fractional}; }
+    // Of flat features only the labels.
     VertexView vertex(std::size_t k, std::size_t variables) const { return vertices()(k, variables); }
   };
 
-  // Starts at the truth. Throws UsageError for variables with more than 65,536 states.
-  explicit VertexCache(const Dataset& data);
+  // Starts at the truth. Throws UsageError for variables with more than 65,536 states. `flat`: the features
+  // of the data, where they are to be kept so.
+  explicit VertexCache(const Dataset& data, const FlatFeatures* flat = nullptr);
 
   std::size_t size() const { return blocks_.size(); }
   Block block(std::size_t m) const;
@@ -59,8 +66,14 @@ class VertexCache {
   void prefetch(std::size_t m) const;
   std::uint32_t count(std::size_t m) const { return blocks_[m].count; }
   std::uint32_t capacity(std::size_t m) const { return blocks_[m].capacity; }
+  const FlatFeatures* flat() const { return flat_; }
   // That there is room for.
-  std::size_t most_deviations(std::size_t m) const { return blocks_[m].deviations.capacity(); }
+  std::size_t most_deviations(std::size_t m) const {
+    return flat_ != nullptr ? flat_->stride(m) : blocks_[m].deviations.capacity();
+  }
+
+  // Any vertex; `memory` is for its masses where only its row has them.
+  VertexView vertex(std::size_t m, std::uint32_t k, std::vector<Mass>& memory) const;
 
   // Number of the vertex in the block, or `absent`. A vertex is given as split_masses() leaves it.
   static constexpr std::uint32_t absent = ~0U;
@@ -93,9 +106,11 @@ class VertexCache {
     std::vector<Run> runs;  // `capacity` of them
     std::vector<std::uint32_t> parts;
     std::vector<double> masses;  // as many as parts from the first fractional vertex on
+    Buffer<float> rows;
     std::uint32_t count = 0;
     std::uint32_t capacity = 0;
     std::uint32_t variables = 0;
+    std::uint32_t row_stride = 0;  // 0 where there are no rows
   };
   // Memory of drop_unused().
   struct Dropping {
@@ -105,12 +120,15 @@ class VertexCache {
   static void grow(Storage& s, std::uint32_t capacity);
   void make_room(std::size_t m, std::uint32_t visits, std::uint32_t keep_unused, Dropping& memory);
   void drop_unused(std::size_t m, std::uint32_t keep, Dropping& memory);
+  static void renumber_deviations(Storage& s, Dropping& memory);
   // Lists the deviations of vertex k.
   void list_deviations(std::size_t m, std::uint32_t k, DeviationIndex& index);
   // The same for all vertices, from the start. Lists are always as this leaves them: their order decides
   // bits.
   void list_deviations(std::size_t m, DeviationIndex& index);
+  static std::vector<Mass> get_masses(ByteReader& in, const Topology& top);
   const Dataset* data_;
+  const FlatFeatures* flat_;
   std::vector<Storage> blocks_;
 };
 

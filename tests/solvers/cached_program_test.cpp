@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/random.hpp"
@@ -20,15 +22,16 @@ constexpr double lambda = 0.05;
 // A cache of random labellings with random weights, its program, and the w they make.
 class Fixture {
  public:
-  Fixture(const Dataset& of, std::uint64_t seed)
+  Fixture(const Dataset& of, std::uint64_t seed, bool as_rows = false)
       : data(of),
         arena(1),
         objective{.lambda = lambda, .examples = data.size()},
         problem{data, objective, nullptr, arena},
         gram(data, arena),
-        cache(data),
+        flat(as_rows ? std::make_unique<FlatFeatures>(data) : nullptr),
+        cache(data, flat.get()),
         weights(data.templates()),
-        program(problem, BcfwOptions{}) {
+        program(problem, BcfwOptions{}, flat.get()) {
     Random random(seed);
     cache.make_room(arena, 4, 4);
     for (std::size_t m = 0; m < data.size(); ++m) {
@@ -98,12 +101,28 @@ class Fixture {
   Problem problem;
   FeatureGram gram;
   FeatureGram::Scratch scratch;
+  std::unique_ptr<FlatFeatures> flat;
   VertexCache cache;
   WeightStore weights;
   CachedProgram program;
   BlockWorker worker;
   BlockStep step;
 };
+
+// All tiny problems; those with flat features once more, vertices as rows.
+void for_each_problem(const std::function<void(const Dataset&, bool as_rows)>& test) {
+  int flat = 0;
+  for (const TinyProblem& tiny : tiny_problems()) {
+    SCOPED_TRACE(tiny.name);
+    const Dataset data = tiny_problem(tiny.name);
+    test(data, false);
+    if (!FlatFeatures::fit(data)) continue;
+    SCOPED_TRACE("rows");
+    test(data, true);
+    ++flat;
+  }
+  EXPECT_GE(flat, 1);
+}
 
 double product(std::span<const double> a, const std::vector<double>& b) {
   double sum = 0;
@@ -113,10 +132,8 @@ double product(std::span<const double> a, const std::vector<double>& b) {
 
 // What a visit finds, from dense features: the gap, and along the step its slope and its change of w.
 TEST(CachedProgram, VisitsAgreeWithDenseFeatures) {
-  for (const TinyProblem& tiny : tiny_problems()) {
-    SCOPED_TRACE(tiny.name);
-    const Dataset data = tiny_problem(tiny.name);
-    Fixture f(data, 7);
+  for_each_problem([](const Dataset& data, bool as_rows) {
+    Fixture f(data, 7, as_rows);
     for (std::uint32_t m = 0; m < data.size(); ++m) {
       f.step.example = m;
       f.program.propose(f.weights.data(), f.worker, f.step);
@@ -143,16 +160,14 @@ TEST(CachedProgram, VisitsAgreeWithDenseFeatures) {
       f.program.commit(f.step, 2, change.data());
       for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(change[i], wanted[i], 1e-10);
     }
-  }
+  });
 }
 
 // Vertices without weight left out, the others relative to one of them: the same visits, where only these may
 // move. Half of the examples are left with a pair or none.
 TEST(CachedProgram, WeightedMembersAreVisitedAsIfTheOthersWereNotThere) {
-  for (const TinyProblem& tiny : tiny_problems()) {
-    SCOPED_TRACE(tiny.name);
-    const Dataset data = tiny_problem(tiny.name);
-    Fixture f(data, 11);
+  for_each_problem([](const Dataset& data, bool as_rows) {
+    Fixture f(data, 11, as_rows);
     for (std::size_t m = 0; m < data.size(); m += 2) {
       const VertexCache::Block b = f.cache.block(m);
       std::fill_n(b.weight, b.count, 1.0 / b.count);
@@ -198,16 +213,14 @@ TEST(CachedProgram, WeightedMembersAreVisitedAsIfTheOthersWereNotThere) {
       }
       EXPECT_NEAR(f.step.curvature, curvature, 1e-9 * (1 + curvature));
     }
-  }
+  });
 }
 
 // A pair's own visit does what the general one does.
 TEST(CachedProgram, VisitsOfPairsAreExactSteps) {
   std::size_t pairs = 0;
-  for (const TinyProblem& tiny : tiny_problems()) {
-    SCOPED_TRACE(tiny.name);
-    const Dataset data = tiny_problem(tiny.name);
-    Fixture f(data, 13);
+  for_each_problem([&](const Dataset& data, bool as_rows) {
+    Fixture f(data, 13, as_rows);
     f.program.compile(f.cache, Members::weighted);
     for (std::uint32_t m = 0; m < data.size(); ++m) {
       if (!f.program.is_pair(m)) continue;
@@ -225,7 +238,7 @@ TEST(CachedProgram, VisitsOfPairsAreExactSteps) {
         EXPECT_NEAR(f.program.weights()[f.program.begin(m) + i], f.step.target[i], 1e-10);
       for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(f.weights.span()[i], wanted[i], 1e-10);
     }
-  }
+  });
   EXPECT_GT(pairs, 20U);
 }
 
@@ -253,6 +266,44 @@ TEST(CachedProgram, KeepsTheMassesOfFractionalVertices) {
       for (std::size_t i = 0; i < wanted.size(); ++i)
         EXPECT_NEAR(made[i], wanted[i], 1e-12) << "example " << m << ", vertex " << k << " of " << half;
     }
+  }
+}
+
+// The same of flat features, against the deviations of a cache without them.
+TEST(CachedProgram, KeepsTheRowsOfFractionalVertices) {
+  const Dataset data = tiny_problem("multilabel_minimal");
+  Fixture f(data, 8, true);
+  Fixture lists(data, 8);
+  f.cache.make_room(f.arena, 1, 8);
+  lists.cache.make_room(lists.arena, 1, 8);
+  const Labelling y(data[0].variables(), 0);
+  // The first two variables are halves, opposite in their factor; the others are 0.
+  std::vector<Mass> halves;
+  for (const std::uint32_t a : {0U, 1U})
+    for (const std::uint32_t joint : {0U, 1U}) halves.push_back({a, joint, 0.5});
+  for (const std::uint32_t joint : {1U, 2U}) halves.push_back({4, joint, 0.5});
+  for (const std::uint32_t factor : {5U, 6U, 7U, 8U})
+    for (const std::uint32_t joint : {0U, 2U}) halves.push_back({factor, joint, 0.5});
+  f.cache.add(0, y, halves, f.gram, f.scratch);
+  lists.cache.add(0, y, halves, lists.gram, lists.scratch);
+  f.program.compile(f.cache, Members::all);
+  const VertexCache::Block rows = f.cache.block(0);
+  const VertexCache::Block b = lists.cache.block(0);
+  ASSERT_EQ(rows.count, b.count);
+  std::vector<double> term;
+  for (std::uint32_t k = 0; k < b.count; ++k) {
+    for (std::uint32_t j = 0; j < b.count; ++j)
+      EXPECT_NEAR(rows.gram[std::size_t{k} * rows.capacity + j], b.gram[std::size_t{k} * b.capacity + j],
+                  1e-12);
+    std::vector<double> wanted(data.templates().storage(), 0.0);
+    std::vector<double> made(wanted);
+    b.for_each_part(k, [&](std::uint32_t part, double mass) {
+      add_deviation(data, b.deviations[part], mass, wanted.data());
+    });
+    std::vector<double> one(b.count, 0.0);
+    one[k] = 1;
+    f.program.add_features(0, one.data(), term, made.data());
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(made[i], wanted[i], 1e-12) << "vertex " << k;
   }
 }
 

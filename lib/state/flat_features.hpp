@@ -1,0 +1,173 @@
+// FlatFeatures: binary models over variables and pairs in minimal parameters, every clique with weights of
+// its own, as those of multi-label data are.
+//
+// A variable has features x_i where its state is 1, a factor x_c where both of its states are 1, and none
+// elsewhere; no two cliques of an example share weights. Then a vertex a is one number per clique beside the
+// truth, z_c(a) = μ_c(1) − [y*_c = 1], and
+//
+//     φ(a) − φ(y*) = Σ_c z_c(a)·x_c        <ψ(a), ψ(b)> = Σ_c |x_c|²·z_c(a)·z_c(b)
+//
+// so that all that is done with vertices is arithmetic on short rows of numbers. In single precision:
+// labellings and the vertices of roof duality are half-integral, and halves are exact.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/buffer.hpp"
+#include "base/kernels.hpp"
+#include "inference/potentials.hpp"
+#include "margrave/dataset.hpp"
+#include "model/mass.hpp"
+
+namespace margrave {
+
+class FlatFeatures {
+  // Examples of one topology whose factors have the same inputs.
+  struct Shape {
+    std::uint32_t stride;
+    // Cliques from here on have the input vector [1]: their scores are weights.
+    std::uint32_t first_single;
+    std::vector<std::uint64_t> place;  // of each clique's first weight, or the only one that counts
+  };
+
+ public:
+  // Whether every example is such, fully labelled, and of at most `most_cliques` cliques: rows are as long as
+  // these are many, however few of them differ from the truth.
+  static constexpr std::size_t most_cliques = 256;
+  static bool fit(const Dataset& data);
+
+  explicit FlatFeatures(const Dataset& data);
+
+  // Numbers of a row: one for each clique, then zeros.
+  std::size_t stride(std::size_t m) const { return shapes_[shape_of_[m]].stride; }
+  // The row of a vertex, which is given as split_masses() leaves it.
+  template <class Labels>
+  void write(std::size_t m, const Labels& labels, std::span<const Mass> fractional, float* row) const;
+  // The masses of a row's vertex where it is no labelling, as split_masses() leaves them.
+  void fractional(std::size_t m, const float* row, std::vector<Mass>& out) const;
+  // visit(clique, joint, mass) for all masses of a row's vertex, in order.
+  template <class Visit>
+  void for_each_mass(std::size_t m, const float* row, Visit&& visit) const;
+  // The row of what the truth has, [y*_c = 1].
+  const float* truth(std::size_t m) const { return truth_.data() + truth_begin_[m]; }
+
+  // out[c] = <w, x_c> of a row's cliques, from scores without the loss; then zeros.
+  void scores(std::size_t m, const Potentials& potentials, double* out) const;
+  // out[c] = |x_c|²·row[c]
+  void weigh(std::size_t m, const float* row, double* out) const;
+  // Scores after w += coefficient·x_c.
+  void add_to_scores(std::size_t m, std::uint32_t c, double coefficient, Potentials& potentials) const;
+
+  // One example's cliques beside weights.
+  class Example {
+   public:
+    // <w, x_c>
+    double score(std::uint32_t c, const double* w) const {
+      const double* row = w + shape_->place[c];
+      if (c >= shape_->first_single) return *row;
+      return shared_ != nullptr ? kernels_->dot(shared_, row, shared_count_) : input_score(c, row);
+    }
+    // w += coefficient·x_c
+    void add(std::uint32_t c, double coefficient, double* w) const {
+      double* row = w + shape_->place[c];
+      if (c >= shape_->first_single) {
+        *row += coefficient;
+      } else if (shared_ != nullptr) {
+        kernels_->add_outer(shared_, shared_count_, &coefficient, 1, 1, row);
+      } else {
+        add_input(c, coefficient, row);
+      }
+    }
+    // Numbers of the input vector.
+    std::uint32_t inputs(std::uint32_t c) const {
+      return c >= shape_->first_single ? 1 : data_->input(graph_.input_of(c)).count;
+    }
+
+   private:
+    friend class FlatFeatures;
+    double input_score(std::uint32_t c, const double* row) const;
+    void add_input(std::uint32_t c, double coefficient, double* row) const;
+    const Dataset* data_;
+    const Shape* shape_;
+    FactorGraph graph_;
+    const Kernels* kernels_;
+    const float* shared_;  // the input vector of all cliques before the first single one, where it is dense
+    std::uint32_t shared_count_;
+  };
+  Example example(std::size_t m) const {
+    Example e;
+    e.data_ = data_;
+    e.shape_ = &shapes_[shape_of_[m]];
+    e.graph_ = (*data_)[m];
+    e.kernels_ = &kernels();
+    const InputView x = shared_input_[m] != 0 ? data_->input(e.graph_.input_of(0)) : InputView{};
+    e.shared_ = x.value;
+    e.shared_count_ = x.count;
+    return e;
+  }
+
+  std::uint64_t bytes() const;
+
+ private:
+  // [y_c = 1] of all cliques.
+  template <class Labels>
+  static void write_states(const Topology& top, const Labels& labels, float* row);
+
+  const Dataset* data_;
+  std::vector<Shape> shapes_;
+  std::vector<std::uint32_t> shape_of_;  // of each example
+  std::vector<std::uint8_t> shared_input_;
+  std::vector<double> square_;  // of each input vector
+  std::vector<std::uint64_t> truth_begin_;
+  Buffer<float> truth_;
+};
+
+template <class Labels>
+void FlatFeatures::write_states(const Topology& top, const Labels& labels, float* row) {
+  const std::size_t n = top.variables();
+  for (std::size_t i = 0; i < n; ++i) row[i] = static_cast<float>(labels[i]);
+  for (std::size_t c = 0; c < top.factors(); ++c)
+    row[n + c] = row[top.scope[2 * c]] * row[top.scope[2 * c + 1]];
+}
+
+template <class Visit>
+void FlatFeatures::for_each_mass(std::size_t m, const float* row, Visit&& visit) const {
+  const Topology& top = (*data_)[m].topology();
+  const float* base = truth(m);
+  const auto n = static_cast<std::uint32_t>(top.variables());
+  const auto mass = [&](std::size_t a) { return row[a] + base[a]; };
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const float one = mass(i);
+    if (one < 1) visit(i, 0U, 1 - one);
+    if (one > 0) visit(i, 1U, one);
+  }
+  for (std::uint32_t c = 0; c < top.factors(); ++c) {
+    const float first = mass(top.scope[2 * c]);
+    const float second = mass(top.scope[2 * c + 1]);
+    const float both = mass(n + c);
+    const float joint[] = {1 - first - second + both, second - both, first - both, both};
+    for (std::uint32_t y = 0; y < 4; ++y)
+      if (joint[y] > 0) visit(n + c, y, joint[y]);
+  }
+}
+
+template <class Labels>
+void FlatFeatures::write(std::size_t m, const Labels& labels, std::span<const Mass> fractional,
+                         float* row) const {
+  const Topology& top = (*data_)[m].topology();
+  write_states(top, labels, row);
+  const std::size_t n = top.variables();
+  for (std::size_t k = 0; k < fractional.size(); ++k) {
+    const Mass& e = fractional[k];
+    if (k == 0 || fractional[k - 1].clique != e.clique) row[e.clique] = 0;
+    if (e.joint == (e.clique < n ? 1U : 3U)) row[e.clique] += static_cast<float>(e.mass);
+  }
+  const float* true_row = truth(m);
+  for (std::size_t c = 0; c < top.cliques(); ++c) row[c] -= true_row[c];
+  std::fill(row + top.cliques(), row + stride(m), 0.0F);
+}
+
+}  // namespace margrave
