@@ -168,9 +168,8 @@ void FeatureGram::scatter_deviations(const FactorGraph& graph, std::span<const D
   for_each_part([&](std::uint64_t at, double value) { block[at - scatter_begin_] += value; });
   for (std::size_t j = 0; j < deviations.size(); ++j)
     if (scattered(deviations[j]))
-      for_each_weight(*data_, deviations[j], 1.0, [&](std::uint64_t at, double value) {
-        out[j] += block[at - scatter_begin_] * value;
-      });
+      for_each_weight(*data_, deviations[j], 1.0,
+                      [&](std::uint64_t at, double value) { out[j] += block[at - scatter_begin_] * value; });
   for_each_part([&](std::uint64_t at, double) { block[at - scatter_begin_] = 0; });
 }
 
