@@ -243,8 +243,10 @@ using Half = Tail;
 #endif
 // Vectors whose sums fit in registers beside their operands.
 #if defined(__AVX512F__)
+constexpr std::size_t vector_registers = 32;
 constexpr std::size_t sums_in_registers = 24;
 #else
+constexpr std::size_t vector_registers = 16;
 constexpr std::size_t sums_in_registers = 12;
 #endif
 

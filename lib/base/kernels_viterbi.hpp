@@ -28,6 +28,7 @@ struct MaxPlusPosition {
   static constexpr size_t together = pairs ? 2 : V * 4 <= 8 ? 4 : V * 2 <= 8 ? 2 : 1;  // rows
   static constexpr size_t vectors = together * stride / lanes;
   static constexpr size_t results = pairs ? vectors : V;
+  static constexpr bool fits_registers = results + vectors + 3 <= vector_registers;
 
   template <class Finish>
   MARGRAVE_INLINE static void run(const Vector* row, size_t n, const double* table, Finish finish) {
@@ -192,7 +193,7 @@ struct MaxPlusPath {
         row[v] = add_beside_maxima(top, load_of<V>(node, v, last));
         store_of<V>(sums, v, row[v], last);
       };
-      if constexpr (V > 1 && lanes >= row_padding) {
+      if constexpr (V > 1 && lanes >= row_padding && MaxPlusPosition<V, Last>::fits_registers) {
         MaxPlusPosition<V, Last>::run(row, states, step[t - 1].table, finish);
       } else {
         RowTimesTable<MaxPlus, V, Last>::template run<true>([&](size_t v) { return row[v]; }, states,
