@@ -13,7 +13,7 @@ namespace margrave {
 namespace {
 
 // Examples at the same weights from which on their transitions are transposed: that costs as much as it saves
-// on the way back of half a dozen words. Steps that change the weights every few examples never pay for it.
+// on the way back of a dozen words. Steps that change the weights every few examples never pay for it.
 constexpr std::uint32_t uses_before_transposing = 16;
 
 // The transpose of the factor's table where it is kept, or nullptr.

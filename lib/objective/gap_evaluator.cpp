@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -34,32 +33,20 @@ std::size_t wave_length(const Dataset& data, std::size_t first) {
   return most;
 }
 
-// Two numbers in a register, whatever the processor.
-// NOLINTNEXTLINE(modernize-use-using): the attribute needs it
-typedef double Pair __attribute__((vector_size(16)));
-
 // Σ x², in sums side by side: a single one would wait for itself and not for memory.
 CompensatedSum compensated_squares(std::span<const double> x) {
   constexpr std::size_t side_by_side = 8;
-  constexpr std::size_t pairs = side_by_side / 2;
-  Pair sums[pairs] = {};
-  Pair errors[pairs] = {};
+  double sum[side_by_side] = {};
+  double error[side_by_side] = {};
   std::size_t i = 0;
   for (; i + side_by_side <= x.size(); i += side_by_side) {
-#pragma GCC unroll 4
-    for (std::size_t j = 0; j < pairs; ++j) {
-      Pair square;
-      std::memcpy(&square, x.data() + i + 2 * j, sizeof square);
-      square *= square;
-      const Pair before = sums[j];  // two_sum()
-      sums[j] = before + square;
-      const Pair rounded = sums[j] - before;
-      errors[j] += (before - (sums[j] - rounded)) + (square - rounded);
+#pragma omp simd
+    for (std::size_t j = 0; j < side_by_side; ++j) {
+      const TwoSum t = two_sum(sum[j], x[i + j] * x[i + j]);
+      sum[j] = t.sum;
+      error[j] += t.error;
     }
   }
-  double sum[side_by_side], error[side_by_side];
-  std::memcpy(sum, sums, sizeof sum);
-  std::memcpy(error, errors, sizeof error);
   CompensatedSum total;
   for (; i < x.size(); ++i) total.add(x[i] * x[i]);
   for (std::size_t j = 0; j < side_by_side; ++j) total.add(sum[j]);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <utility>
 
 #include "base/kernels.hpp"
 
@@ -29,89 +27,13 @@ std::size_t parts_of(std::uint64_t cells, std::size_t changes) {
   return std::clamp<std::size_t>(changes / std::max<std::size_t>(least_changes, cells / 8), 1, most_parts);
 }
 
-// The cells of a change and what it adds to them but for its coefficient, in increasing order, all different.
-struct ChangedCells {
-  std::uint64_t first, stride;  // cell n is first + stride·index[n], or first + stride·n
-  const std::uint32_t* index;   // nullptr: all of them
-  const float* value;           // nullptr: ones
-  std::size_t count = 0;
-
-  std::uint64_t cell(std::size_t n) const { return first + stride * (index != nullptr ? index[n] : n); }
-  double of(std::size_t n) const { return value != nullptr ? static_cast<double>(value[n]) : 1.0; }
-};
-
-// Those in [begin, end).
-ChangedCells cells_between(const Dataset& data, const CliqueChange& change, std::uint64_t begin,
-                           std::uint64_t end) {
-  const Template& t = data.templates()[change.template_index];
-  const std::int32_t row = t.row_of[change.joint];
-  if (row < 0 || t.offset >= end || t.offset + t.stride * t.inputs <= begin) return {};
-  InputView x = data.input(change.input);
-  if (x.kind == InputKind::per_state) x = data.input(x.index[change.joint]);
-  const std::uint64_t base = t.offset + static_cast<std::uint64_t>(row);
-  const bool dense = x.kind == InputKind::dense;
-  ChangedCells cells{base, t.stride, dense ? nullptr : x.index, x.kind == InputKind::unit ? nullptr : x.value,
-                     x.count};
-  if (t.offset >= begin && t.offset + t.stride * t.inputs <= end) return cells;
-  // The inputs d with begin ≤ offset + row + d·stride < end.
-  const std::uint64_t first = begin <= base ? 0 : (begin - base + t.stride - 1) / t.stride;
-  const std::uint64_t last = end <= base ? 0 : (end - base + t.stride - 1) / t.stride;
-  const auto place_of = [&](std::uint64_t d) {
-    return dense ? static_cast<std::size_t>(std::min<std::uint64_t>(d, x.count))
-                 : static_cast<std::size_t>(std::lower_bound(x.index, x.index + x.count, d) - x.index);
-  };
-  const std::size_t skipped = place_of(first);
-  cells.count = std::max(place_of(last), skipped) - skipped;
-  if (dense) cells.first += skipped * t.stride;
-  if (cells.index != nullptr) cells.index += skipped;
-  if (cells.value != nullptr) cells.value += skipped;
-  return cells;
-}
-
 // cells[begin, end) += scale · Σ changes, with the bits of the serial commit.
 void add_between(const Dataset& data, std::span<const CliqueChange> changes, double scale,
                  std::uint64_t begin, std::uint64_t end, double* cells) {
-  for (const CliqueChange& change : changes) {
-    const double coefficient = change.coefficient * scale;  // first, as the serial commit does
-    const ChangedCells here = cells_between(data, change, begin, end);
-    for (std::size_t n = 0; n < here.count; ++n) cells[here.cell(n)] += coefficient * here.of(n);
-  }
-}
-
-// Two cells at once, and several pairs of them read before the first is written: the processor cannot know
-// that they differ, and one by one every addition would wait for the one before, or be done again.
-// NOLINTNEXTLINE(modernize-use-using): the attribute needs it
-typedef double Pair __attribute__((vector_size(16)));
-// NOLINTNEXTLINE(modernize-use-using)
-typedef long long Places __attribute__((vector_size(16)));
-static_assert(sizeof(TwoSum) == sizeof(Pair));
-
-void add_compensated(const ChangedCells& change, double coefficient, TwoSum* cells) {
-  constexpr std::size_t pairs = 4;
-  std::size_t n = 0;
-  for (; n + 2 * pairs <= change.count; n += 2 * pairs) {
-    TwoSum* to[2 * pairs];
-    Pair cell[2 * pairs];
-    for (std::size_t j = 0; j < 2 * pairs; ++j) {
-      to[j] = cells + change.cell(n + j);
-      std::memcpy(&cell[j], to[j], sizeof(Pair));
-    }
-    for (std::size_t j = 0; j < 2 * pairs; j += 2) {
-      const Pair before = __builtin_shuffle(cell[j], cell[j + 1], Places{0, 2});
-      const Pair error = __builtin_shuffle(cell[j], cell[j + 1], Places{1, 3});
-      const Pair value{coefficient * change.of(n + j), coefficient * change.of(n + j + 1)};
-      const Pair sum = before + value;  // two_sum()
-      const Pair rounded = sum - before;
-      const Pair left = error + ((before - (sum - rounded)) + (value - rounded));
-      cell[j] = __builtin_shuffle(sum, left, Places{0, 2});
-      cell[j + 1] = __builtin_shuffle(sum, left, Places{1, 3});
-    }
-    for (std::size_t j = 0; j < 2 * pairs; ++j) std::memcpy(to[j], &cell[j], sizeof(Pair));
-  }
-  for (; n < change.count; ++n) {
-    TwoSum& cell = cells[change.cell(n)];
-    const TwoSum t = two_sum(cell.sum, coefficient * change.of(n));
-    cell = {t.sum, cell.error + t.error};
+  for (CliqueChange change : changes) {
+    change.coefficient *= scale;  // first, as the serial commit does
+    for_each_cell_between(data, change, begin, end,
+                          [&](std::uint64_t cell, double value) { cells[cell] += value; });
   }
 }
 }  // namespace
@@ -275,16 +197,14 @@ void WeightAccumulator::clear(Arena& arena) {
 
 void WeightAccumulator::commit(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes) {
   clear_ = false;
+  const auto add = [](TwoSum& cell, double value) {
+    const TwoSum t = two_sum(cell.sum, value);
+    cell = {t.sum, cell.error + t.error};
+  };
   shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
-    const auto cells_of = [&](std::size_t k) {
-      return k < changes.size() ? cells_between(data, changes[k], begin, end) : ChangedCells{};
-    };
-    ChangedCells next = cells_of(0);
-    for (std::size_t k = 0; k < changes.size(); ++k) {
-      const ChangedCells now = std::exchange(next, cells_of(k + 1));
-      for (std::size_t n = 0; n < next.count; ++n) __builtin_prefetch(cells_.data() + next.cell(n), 1);
-      add_compensated(now, changes[k].coefficient, cells_.data());
-    }
+    for (const CliqueChange& change : changes)
+      for_each_cell_between(data, change, begin, end,
+                            [&](std::uint64_t cell, double value) { add(cells_[cell], value); });
   });
 }
 

@@ -82,6 +82,12 @@ class Shards {
   std::vector<std::uint64_t> begin_;
 };
 
+// add(cell, coefficient·x) for the inputs of a change whose
+// cells lie in [begin, end), in increasing order of cells.
+template <class Add>
+void for_each_cell_between(const Dataset& data, const CliqueChange& change, std::uint64_t begin,
+                           std::uint64_t end, Add&& add);
+
 class WeightStore {
  public:
   explicit WeightStore(const TemplateSet& templates);
@@ -172,5 +178,33 @@ class WeightAccumulator {
   Buffer<TwoSum> cells_;  // sum and error; not touched before clear()
   bool clear_ = false;
 };
+
+template <class Add>
+void for_each_cell_between(const Dataset& data, const CliqueChange& change, std::uint64_t begin,
+                           std::uint64_t end, Add&& add) {
+  const Template& t = data.templates()[change.template_index];
+  const std::int32_t row = t.row_of[change.joint];
+  if (row < 0 || t.offset >= end || t.offset + t.stride * t.inputs <= begin) return;
+  if (t.offset >= begin && t.offset + t.stride * t.inputs <= end) {
+    for_each_weight(data, t, change.input, change.joint, change.coefficient, add);
+    return;
+  }
+  // The inputs d with begin ≤ offset + row + d·stride < end.
+  const std::uint64_t base = t.offset + static_cast<std::uint64_t>(row);
+  const std::uint64_t first = begin <= base ? 0 : (begin - base + t.stride - 1) / t.stride;
+  const std::uint64_t last = end <= base ? 0 : (end - base + t.stride - 1) / t.stride;
+  InputView x = data.input(change.input);
+  if (x.kind == InputKind::per_state) x = data.input(x.index[change.joint]);
+  if (x.kind == InputKind::dense) {
+    for (std::uint64_t d = first; d < last && d < x.count; ++d)
+      add(base + d * t.stride, change.coefficient * x.value[d]);
+    return;
+  }
+  const std::uint32_t* at = std::lower_bound(x.index, x.index + x.count, first);
+  for (; at != x.index + x.count && *at < last; ++at) {
+    const double value = x.kind == InputKind::unit ? 1.0 : static_cast<double>(x.value[at - x.index]);
+    add(base + *at * t.stride, change.coefficient * value);
+  }
+}
 
 }  // namespace margrave
