@@ -56,16 +56,18 @@ struct Resource {
 #if defined(__x86_64__)
 // Twelve independent chains a round, more than latency times issue width on any current core; in assembly, so
 // that the peak does not depend on a compiler's choices. `body` is repeated for the registers 0 to 11 (\r);
-// 12 and 13 are free. `step` ends a round.
-#define MARGRAVE_PEAK_LOOP(clear, body, step)                                                            \
+// 12 and 13 are free. `step` ends a round, `end` the loop: vzeroupper after vectors of more than 128 bits, or
+// whatever runs next with short ones would be several times as slow.
+#define MARGRAVE_PEAK_LOOP_END(clear, body, step, end)                                                   \
   asm volatile(".irp r,0,1,2,3,4,5,6,7,8,9,10,11,12,13\n " clear                                         \
                "\n .endr\n 1:\n .irp r,0,1,2,3,4,5,6,7,8,9,10,11\n " body "\n .endr\n " step             \
-               "\n dec %0\n jnz 1b\n"                                                                    \
+               "\n dec %0\n jnz 1b\n " end "\n"                                                          \
                : "+r"(rounds), "+r"(memory)                                                              \
                :                                                                                         \
                : "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
                  "xmm9", "xmm10", "xmm11", "xmm12", "xmm13")
 
+#define MARGRAVE_PEAK_LOOP(clear, body, step) MARGRAVE_PEAK_LOOP_END(clear, body, step, "vzeroupper")
 struct Loops512 {
   static constexpr std::size_t lanes = 8;
   static void multiply_add(std::size_t rounds, const double* memory) {
@@ -108,6 +110,8 @@ struct Loops256 {
     MARGRAVE_PEAK_LOOP("vxorpd %%ymm\\r,%%ymm\\r,%%ymm\\r", "vaddpd %%ymm12,%%ymm13,%%ymm13", "");
   }
 };
+#undef MARGRAVE_PEAK_LOOP
+#define MARGRAVE_PEAK_LOOP(clear, body, step) MARGRAVE_PEAK_LOOP_END(clear, body, step, "")
 struct Loops128 {
   static constexpr std::size_t lanes = 2;
   static void multiply_add(std::size_t rounds, const double* memory) {

@@ -8,6 +8,12 @@ extern const Kernels kernels_baseline;
 #if defined(__x86_64__)
 extern const Kernels kernels_avx2;
 extern const Kernels kernels_avx512;
+
+// For kernels_vector.hpp: row L is L in every lane.
+extern const std::int64_t lane_indices[8][8];
+alignas(64) const std::int64_t lane_indices[8][8] = {
+    {0, 0, 0, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1, 1}, {2, 2, 2, 2, 2, 2, 2, 2}, {3, 3, 3, 3, 3, 3, 3, 3},
+    {4, 4, 4, 4, 4, 4, 4, 4}, {5, 5, 5, 5, 5, 5, 5, 5}, {6, 6, 6, 6, 6, 6, 6, 6}, {7, 7, 7, 7, 7, 7, 7, 7}};
 #endif
 
 namespace {

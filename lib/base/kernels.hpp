@@ -112,12 +112,13 @@ struct Kernels {
   struct PathStep {
     const double* node;
     const double* table;
-    const double* transposed;  // this and the following for sum_product_path
-    double* marginal;
+    const double* transposed;  // of the table
+    double* marginal;          // for sum_product_path
   };
   // Viterbi along such a path: value_0 = node[0], best_t[b] = max_a value_{t−1}[a] + table[t−1](a, b) and
   // value_t = best_t + node[t], 0 < t < length; rows of both lie whole_lines(states) apart. Returns the best
-  // score, and its labels where there is room for them: the first of equal ones from the end on.
+  // score, and its labels where there is room for them: the first of equal ones from the end on. These are
+  // found faster where a transposed table is at hand; nullptr: it is not.
   double (*max_plus_path)(const PathStep* step, std::size_t length, std::size_t states, double* best,
                           double* value, std::uint32_t* labels);
   // max of n ≥ 1 numbers with the first place where it is, NaN skipped; −inf and 0 where every number is −inf

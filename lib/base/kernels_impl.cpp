@@ -6,6 +6,7 @@
 #include "base/kernels_paths.hpp"
 #include "base/kernels_rows.hpp"
 #include "base/kernels_tables.hpp"
+#include "base/kernels_viterbi.hpp"
 
 #ifndef MARGRAVE_KERNEL_ISA
 #define MARGRAVE_KERNEL_ISA baseline

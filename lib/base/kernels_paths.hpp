@@ -113,58 +113,6 @@ struct RowTimesTable {
   }
 };
 
-struct MaxPlusPath {
-  const Kernels::PathStep* step;
-  size_t length, states;
-  double *best, *value;
-
-  const double* value_of(size_t t) const { return t == 0 ? step[0].node : value + t * whole_lines(states); }
-
-  template <size_t V, class Last>
-  void run(size_t /*column*/, Last last) const {
-    const size_t apart = whole_lines(states);
-    Vector row[V];
-    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) row[v] = load_of<V>(step[0].node, v, last);
-    for (size_t t = 1; t < length; ++t) {
-      RowTimesTable<MaxPlus, V, Last>::template run<true>([&](size_t v) { return row[v]; }, states,
-                                                          step[t - 1].table, row);
-      const double* const node = step[t].node;
-      double* const maxima = best + t * apart;
-      double* const sums = value + t * apart;
-      MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) {
-        store_of<V>(maxima, v, row[v], last);
-        row[v] = add(row[v], load_of<V>(node, v, last));
-        store_of<V>(sums, v, row[v], last);
-      }
-    }
-  }
-  void run_wide() const {
-    const size_t apart = whole_lines(states);
-    for (size_t t = 1; t < length; ++t)
-      max_plus_node(value_of(t - 1), states, step[t - 1].table, padded(states), states, step[t].node,
-                    best + t * apart, value + t * apart);
-  }
-};
-double max_plus_path(const Kernels::PathStep* step, size_t length, size_t states, double* best, double* value,
-                     std::uint32_t* labels) {
-  const MaxPlusPath path{step, length, states, best, value};
-  if (padded(states) <= 8 * lanes) {
-    for_columns(padded(states), states, path);
-  } else {
-    path.run_wide();
-  }
-  const Kernels::Maximum top = first_maximum(path.value_of(length - 1), states);
-  if (labels == nullptr) return top.value;
-  size_t label = top.place;
-  labels[length - 1] = static_cast<std::uint32_t>(label);
-  for (size_t t = length - 1; t-- > 0;) {
-    label = find_sum(path.value_of(t), states, step[t].table + label, padded(states),
-                     best[(t + 1) * whole_lines(states) + label]);
-    labels[t] = static_cast<std::uint32_t>(label);
-  }
-  return top.value;
-}
-
 // The smallest of what is not `except`, lane by lane.
 inline Vector least_but(double except, Vector x, Vector least) {
   return minimum(where_equal(x, splat(except), splat(infinity), x), least);

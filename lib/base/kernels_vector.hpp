@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -11,6 +12,11 @@
 #include <sleef.h>
 
 namespace margrave {
+
+#if defined(__AVX512F__)
+extern const std::int64_t lane_indices[8][8];
+#endif
+
 namespace {
 
 // A row's last vector may reach beyond padded(width) only
@@ -53,10 +59,12 @@ inline Vector minimum(Vector a, Vector b) { return _mm512_maskz_min_pd(whole, a,
 inline unsigned equal_bits(Vector a, Vector b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
 // a + b with the units of multiplication, where those of addition are the ones that take maxima too.
 inline Vector add_beside_maxima(Vector a, Vector b) { return _mm512_fmadd_pd(a, _mm512_set1_pd(1.0), b); }
-// The L-th number in every lane.
+// The L-th number in every lane. (kernels.cpp has the places: where the compiler knows them it computes them
+// anew in every loop that is short of registers, with instructions that compete with additions; loads do
+// not.)
 template <std::size_t L>
 inline Vector lane(Vector v) {
-  return _mm512_maskz_permutexvar_pd(whole, _mm512_set1_epi64(L), v);
+  return _mm512_maskz_permutexvar_pd(whole, _mm512_load_si512(lane_indices[L]), v);
 }
 inline Vector lower_and_upper(Vector low, Vector high) { return _mm512_mask_blend_pd(0xF0, low, high); }
 inline Vector upper_then_lower(Vector low, Vector high) {
@@ -238,9 +246,37 @@ using Half = Tail;
 #endif
 // Vectors whose sums fit in registers beside their operands.
 #if defined(__AVX512F__)
+constexpr std::size_t vector_registers = 32;
 constexpr std::size_t sums_in_registers = 24;
 #else
+constexpr std::size_t vector_registers = 16;
 constexpr std::size_t sums_in_registers = 12;
+#endif
+
+// Numbers that lie `Apart` from each other.
+#if defined(__AVX512F__)
+template <std::size_t Apart>
+inline __m256d four_apart(const double* p) {
+  const __m128d low = _mm_loadh_pd(_mm_load_sd(p), p + Apart);
+  const __m128d high = _mm_loadh_pd(_mm_load_sd(p + 2 * Apart), p + 3 * Apart);
+  return _mm256_insertf128_pd(_mm256_castpd128_pd256(low), high, 1);
+}
+template <std::size_t Apart>
+inline Vector load_apart(const double* p, Whole /*last*/) {
+  return _mm512_maskz_insertf64x4(whole, _mm512_castpd256_pd512(four_apart<Apart>(p)),
+                                  four_apart<Apart>(p + 4 * Apart), 1);
+}
+template <std::size_t Apart>
+inline Vector load_apart(const double* p, Half /*last*/) {  // and nobody knows what in the upper half
+  return _mm512_castpd256_pd512(four_apart<Apart>(p));
+}
+#else
+template <std::size_t Apart>
+inline Vector load_apart(const double* p, Whole /*last*/) {
+  double x[lanes];
+  for (std::size_t i = 0; i < lanes; ++i) x[i] = p[i * Apart];
+  return load(x);
+}
 #endif
 
 // Extremes over the lanes.

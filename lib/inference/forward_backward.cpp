@@ -53,15 +53,6 @@ Exponentials exponentiate(const double* table, std::size_t rows, std::size_t col
   return {shift, true};
 }
 
-// Paddings become 0.
-void transpose(const double* table, std::size_t rows, std::size_t columns, double* out) {
-  for (std::size_t b = 0; b < columns; ++b) {
-    double* row = out + b * padded(rows);
-    for (std::size_t a = 0; a < rows; ++a) row[a] = table[a * padded(columns) + b];
-    std::fill(row + rows, row + padded(rows), 0.0);
-  }
-}
-
 // The exponentials of each step's table: computed once per distinct table, and the shared one kept from call
 // to call. Along even paths with their transposes.
 class ExponentialTables {
@@ -100,7 +91,8 @@ class ExponentialTables {
         if (!(kept.key == key) || kept.reversed != step.reversed) {
           e = exponentiate(oriented(step), rows, columns, kept.cells.reserve(rows * padded(columns)));
           if (e.narrow)
-            transpose(kept.cells.data(), rows, columns, kept.transposed.reserve(columns * padded(rows)));
+            transpose_table(kept.cells.data(), rows, columns,
+                            kept.transposed.reserve(columns * padded(rows)));
           kept.key = key;
           kept.reversed = step.reversed;
           kept.narrow = e.narrow;
@@ -110,7 +102,7 @@ class ExponentialTables {
       } else {
         double* own = own_.data() + slot_[s] * (2 * cells_);
         e = exponentiate(oriented(step), rows, columns, own);
-        if (e.narrow && plan.even_path) transpose(own, rows, columns, own + cells_);
+        if (e.narrow && plan.even_path) transpose_table(own, rows, columns, own + cells_);
       }
       shifts_[s] = e.shift;
       if (!e.narrow) {

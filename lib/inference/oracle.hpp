@@ -37,6 +37,12 @@ struct Scratch {
     bool reversed = false, narrow = false;
     double shift = 0;
   } exponentials;
+  // The transpose of a shared table that was asked for often, for Viterbi's way back.
+  struct Transposed {
+    Buffer<double> cells;
+    TableKey key;
+    std::uint32_t uses = 0;
+  } transposed;
   RoofCouplings couplings;   // shared tables as roof duality needs them, kept likewise
   std::vector<Mass> masses;  // of vertex()
 };

@@ -106,18 +106,22 @@ std::vector<TreePlan> plan_trees(const Dataset& data, Structure most, std::strin
   return plans;
 }
 
+void transpose_table(const double* table, std::size_t rows, std::size_t columns, double* out) {
+  for (std::size_t b = 0; b < columns; ++b) {
+    double* row = out + b * padded(rows);
+    for (std::size_t a = 0; a < rows; ++a) row[a] = table[a * padded(columns) + b];
+    std::fill(row + rows, row + padded(rows), 0.0);
+  }
+}
+
 const double* OrientedTables::operator()(const TreeStep& step) {
   const double* table = potentials_.table(step.factor);
   if (!step.reversed) return table;
   if (held_ != ~std::uint32_t{0} && potentials_.same_table(held_, step.factor)) return memory_.data();
   const std::size_t rows = topology_.states[step.variable];
   const std::size_t columns = topology_.states[step.parent];
-  const std::size_t stride = padded(columns);
-  double* out = memory_.reserve(rows * stride);
-  for (std::size_t a = 0; a < rows; ++a) {
-    for (std::size_t b = 0; b < columns; ++b) out[a * stride + b] = table[b * padded(rows) + a];
-    std::fill(out + a * stride + columns, out + (a + 1) * stride, 0.0);
-  }
+  double* out = memory_.reserve(rows * padded(columns));
+  transpose_table(table, columns, rows, out);
   held_ = step.factor;
   return out;
 }

@@ -39,6 +39,9 @@ std::vector<TreePlan> plan_trees(const Dataset& data, Structure most, std::strin
 // "example 7 ('a.bmp')": the first example of a topology, counted from 0 as everywhere.
 std::string first_example_of(const Dataset& data, std::size_t topology);
 
+// out(b, a) = table(a, b), rows of both padded; paddings become 0.
+void transpose_table(const double* table, std::size_t rows, std::size_t columns, double* out);
+
 // The step's factor table with the sender's states as rows and the parent's contiguous, transposed into
 // `memory` where its scope is reversed.
 class OrientedTables {

@@ -12,6 +12,24 @@ namespace margrave {
 
 namespace {
 
+// Examples at the same weights from which on their transitions are transposed: that costs as much as it saves
+// on the way back of a dozen words. Steps that change the weights every few examples never pay for it.
+constexpr std::uint32_t uses_before_transposing = 16;
+
+// The transpose of the factor's table where it is kept, or nullptr.
+const double* kept_transpose(const Potentials& potentials, std::size_t factor, std::size_t states,
+                             Scratch::Transposed& kept) {
+  const TableKey key = potentials.key(factor);
+  if (key.version == 0) return nullptr;
+  if (!(kept.key == key)) {
+    kept.key = key;
+    kept.uses = 0;
+  }
+  if (kept.uses <= uses_before_transposing && ++kept.uses > uses_before_transposing)
+    transpose_table(potentials.table(factor), states, states, kept.cells.reserve(states * padded(states)));
+  return kept.uses > uses_before_transposing ? kept.cells.data() : nullptr;
+}
+
 class ChainOracle final : public Oracle {
  public:
   explicit ChainOracle(const Dataset& data) : plans_(plan_trees(data, Structure::chain, "viterbi")) {}
@@ -59,11 +77,14 @@ double path_max_product(const TreePlan& plan, std::size_t states, const Potentia
                         Scratch& scratch, std::span<std::uint32_t> labels) {
   const std::size_t length = plan.steps.size();
   Kernels::PathStep* path = scratch.path.reserve(length);
-  for (std::size_t t = 0; t < length; ++t) {
-    const TreeStep& step = plan.steps[t];
-    path[t] = {potentials.node(step.variable), t + 1 < length ? potentials.table(step.factor) : nullptr,
-               nullptr, nullptr};
-  }
+  const TreeStep* const steps = plan.steps.data();
+  for (std::size_t t = 0; t + 1 < length; ++t)
+    path[t] = {potentials.node(steps[t].variable), potentials.table(steps[t].factor), nullptr, nullptr};
+  path[length - 1] = {potentials.node(steps[length - 1].variable), nullptr, nullptr, nullptr};
+  if (!labels.empty() && length > 1)
+    if (const double* transposed = kept_transpose(potentials, steps[0].factor, states, scratch.transposed))
+      for (std::size_t t = 0; t + 1 < length && path[t].table == path[0].table; ++t)
+        path[t].transposed = transposed;
   const std::size_t cells = length * whole_lines(states);
   std::uint32_t* best = labels.empty() ? nullptr : scratch.integers[0].reserve(length);
   const double score = kernels().max_plus_path(path, length, states, scratch.reals[0].reserve(cells),

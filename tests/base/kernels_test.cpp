@@ -305,6 +305,56 @@ TEST_P(KernelsOf, PathsEqualTheirPositionsOneByOne) {
   }
 }
 
+// Scores of few values, so that many sums are equal; and a table with none but NaN, where no label is right
+// and all of them stay in range.
+TEST_P(KernelsOf, PathsTakeTheFirstOfEqualLabelsWithAndWithoutTransposes) {
+  constexpr std::size_t length = 9;
+  for (std::size_t states = 1; states <= 70; ++states) {
+    const std::size_t row = padded(states);
+    const std::size_t apart = whole_lines(states);
+    std::vector<std::vector<double>> tables, transposed, nodes;
+    for (std::size_t t = 0; t < length; ++t) {
+      tables.emplace_back(states * row, 0.0);
+      transposed.emplace_back(states * row, 0.0);
+      for (std::size_t a = 0; a < states; ++a)
+        for (std::size_t b = 0; b < states; ++b)
+          tables[t][a * row + b] = transposed[t][b * row + a] = static_cast<double>(random_.below(3));
+      nodes.emplace_back(row, -infinity);
+      for (std::size_t a = 0; a < states; ++a) nodes[t][a] = static_cast<double>(random_.below(3));
+    }
+    std::vector<Kernels::PathStep> steps, with;
+    for (std::size_t t = 0; t < length; ++t) {
+      steps.push_back({nodes[t].data(), tables[t].data(), nullptr, nullptr});
+      with.push_back({nodes[t].data(), tables[t].data(), transposed[t].data(), nullptr});
+    }
+    Buffer<double> best(length * apart, guard), value(length * apart, guard);
+    std::vector<std::uint32_t> labels(length), same(length);
+    k_->max_plus_path(steps.data(), length, states, best.data(), value.data(), labels.data());
+    k_->max_plus_path(with.data(), length, states, best.data(), value.data(), same.data());
+    EXPECT_EQ(labels, same) << states << " states";
+    const auto value_at = [&](std::size_t t, std::size_t a) {
+      return t == 0 ? nodes[0][a] : value[t * apart + a];
+    };
+    for (std::size_t t = length; t-- > 0;)
+      for (std::size_t a = 0; a < labels[t]; ++a) {
+        if (t + 1 == length) {
+          ASSERT_LT(value_at(t, a), value_at(t, labels[t]));
+        } else {
+          const std::size_t b = labels[t + 1];
+          ASSERT_LT(value_at(t, a) + tables[t][a * row + b],
+                    value_at(t, labels[t]) + tables[t][labels[t] * row + b]);
+        }
+      }
+    const double bad = std::numeric_limits<double>::quiet_NaN();
+    std::fill(tables[3].begin(), tables[3].end(), bad);
+    std::fill(transposed[3].begin(), transposed[3].end(), bad);
+    for (const auto& path : {steps, with}) {
+      k_->max_plus_path(path.data(), length, states, best.data(), value.data(), labels.data());
+      for (const std::uint32_t label : labels) ASSERT_LT(label, states);
+    }
+  }
+}
+
 // The recursions as kernels.hpp has them, with plain sums. Forbidden states stay exactly 0.
 TEST_P(KernelsOf, SumProductPathsEqualNaiveLoops) {
   for (std::size_t states = 1; states <= 70; ++states) {

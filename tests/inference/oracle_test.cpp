@@ -265,6 +265,37 @@ TEST(Viterbi, FindsTheBestOfLongChainsOfEqualVariables) {
   }
 }
 
+// What is kept of a shared table from call to call must be that of the weights at hand.
+TEST(Viterbi, LabelsFollowTheWeightsAfterManyCallsAtTheSameOnes) {
+  Random random(19);
+  const std::uint32_t states = 11;
+  DatasetBuilder builder{
+      TemplateSet({make_template("node", {states}, 2), make_template("pair", {states, states}, 1)})};
+  builder.begin_example();
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    const std::vector<float> x{static_cast<float>(random.normal()), 1.0F};
+    builder.add_variable(0, builder.add_dense(x), 0);
+    if (i > 0) builder.add_factor(1, builder.one(), std::vector<std::uint32_t>{i - 1, i});
+  }
+  builder.end_example();
+  const Dataset data = builder.finish();
+  const auto oracle = make_chain_oracle(data);
+  Scratch kept;
+  std::vector<double> w(data.templates().storage());
+  for (std::uint64_t version = 1; version <= 4; ++version) {
+    for (double& v : w) v = random.normal();
+    for (int call = 0; call < 40; ++call) {
+      Potentials potentials;
+      potentials.fill(data, data[0], w.data(), version);
+      std::vector<std::uint32_t> labels(12), wanted(12);
+      Scratch fresh;
+      const double score = oracle->argmax(data[0], potentials, fresh, wanted);
+      ASSERT_EQ(oracle->argmax(data[0], potentials, kept, labels), score);
+      ASSERT_EQ(labels, wanted) << "version " << version << ", call " << call;
+    }
+  }
+}
+
 TEST(Viterbi, TiesGoToTheFirstStates) {
   Random random(17);
   const Problem problem = random_problem(random, {.shape = Shape::chain, .variables = 6, .states = 4});
