@@ -130,7 +130,7 @@ void FlatFeatures::write_states(const Topology& top, const Labels& labels, float
   const std::size_t n = top.variables();
   for (std::size_t i = 0; i < n; ++i) row[i] = static_cast<float>(labels[i]);
   for (std::size_t c = 0; c < top.factors(); ++c)
-    row[n + c] = row[top.scope[2 * c]] * row[top.scope[2 * c + 1]];
+    row[n + c] = row[top.scope[std::size_t{2} * c]] * row[top.scope[std::size_t{2} * c + 1]];
 }
 
 template <class Visit>
@@ -145,8 +145,8 @@ void FlatFeatures::for_each_mass(std::size_t m, const float* row, Visit&& visit)
     if (one > 0) visit(i, 1U, one);
   }
   for (std::uint32_t c = 0; c < top.factors(); ++c) {
-    const float first = mass(top.scope[2 * c]);
-    const float second = mass(top.scope[2 * c + 1]);
+    const float first = mass(top.scope[std::size_t{2} * c]);
+    const float second = mass(top.scope[std::size_t{2} * c + 1]);
     const float both = mass(n + c);
     const float joint[] = {1 - first - second + both, second - both, first - both, both};
     for (std::uint32_t y = 0; y < 4; ++y)
