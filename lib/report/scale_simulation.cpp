@@ -2,6 +2,7 @@
 //
 // Deterministic mode: passes depend on the batch, not on the threads. W workers are kept busy by batches of
 // W·v visits, so a run with that batch, on any number of threads, makes the very steps that W threads would.
+// Lanes serve as many threads as there are of them, two unless more are asked for: simulations have none.
 //
 // Asynchronous mode: a worker proposes against weights that others have changed meanwhile. W workers in step
 // with each other that refresh their copies every B visits see weights as of W·B/2 changes earlier, on

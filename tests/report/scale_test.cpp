@@ -24,7 +24,7 @@ TrainOptions bcfw(double gap, std::uint32_t batch = 32) {
   TrainOptions options;
   options.lambda = 0.05;
   options.gap = gap;
-  options.solver = BcfwOptions{.batch = batch};
+  options.solver = BcfwOptions{.batch = batch, .lanes = 1};
   return options;
 }
 
