@@ -13,7 +13,6 @@ namespace {
 constexpr std::uint64_t least_shard = 1024;
 constexpr std::uint64_t most_shards = 64;
 constexpr std::uint64_t line = cache_line / sizeof(double);
-constexpr std::size_t cells_per_block = 1U << 14U;
 
 // Of a small model every shard would look at every change for a few cells. A large batch of changes is cut
 // into parts instead, each with sums of its own that are then added up in order: the parts depend on the
