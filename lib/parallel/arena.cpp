@@ -66,18 +66,25 @@ struct Arena::State {
 
   // Asks for helpers, as far as there are not enough yet.
   void enlist(std::size_t wanted) {
-    while (enlisted.load(std::memory_order_relaxed) < wanted) {
-      enlisted.fetch_add(1, std::memory_order_relaxed);
-      arena.enqueue(helpers.defer([this] { help(); }));
-    }
+    while (claim(wanted)) arena.enqueue(helpers.defer([this] { help(); }));
   }
-  // No more helpers are enlisted than there are slots.
+  // A place among `wanted` helpers, where one is free.
+  bool claim(std::size_t wanted) {
+    std::size_t there = enlisted.load(std::memory_order_seq_cst);
+    while (there < wanted)
+      if (enlisted.compare_exchange_weak(there, there + 1, std::memory_order_seq_cst)) return true;
+    return false;
+  }
+  // A place claimed is a slot that is free or about to be. Who leaves just when a job was posted, too late for
+  // its owner to see, comes back.
   void help() {
-    std::size_t slot = 0;
-    while (slots[slot].test_and_set(std::memory_order_acquire)) slot = (slot + 1) % slots.size();
-    board.help(static_cast<int>(slot));
-    slots[slot].clear(std::memory_order_release);
-    enlisted.fetch_sub(1, std::memory_order_relaxed);
+    do {
+      std::size_t slot = 0;
+      while (slots[slot].test_and_set(std::memory_order_acquire)) slot = (slot + 1) % slots.size();
+      board.help(static_cast<int>(slot));
+      slots[slot].clear(std::memory_order_release);
+      enlisted.fetch_sub(1, std::memory_order_seq_cst);
+    } while (board.wants_help() && claim(slots.size() - 1));
   }
 
   std::optional<tbb::global_control> limit;
@@ -108,8 +115,8 @@ void Arena::for_each_block(std::size_t n, std::size_t grain,
     std::atomic<bool>& busy;
     ~Ready() { busy.store(false, std::memory_order_release); }
   } const ready{state_->busy};
-  state_->enlist(std::min(static_cast<std::size_t>(threads_), blocks) - 1);
-  state_->board.run(job);
+  const std::size_t wanted = std::min(static_cast<std::size_t>(threads_), blocks) - 1;
+  state_->board.run(job, [this, wanted] { state_->enlist(wanted); });
 }
 
 }  // namespace margrave

@@ -49,6 +49,10 @@ void BlockJob::run(std::size_t first, std::size_t last, int worker) const {
   if (clock != nullptr) clock->add(worker, WorkClock::Clock::now() - start);
 }
 
+void WorkBoard::fail(std::exception_ptr error) {
+  if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::move(error);
+}
+
 // Blocks off the front while there are any: several at once at first, single ones at the end, so that nobody
 // waits for longer than a block takes.
 void WorkBoard::take_blocks(int worker) {
@@ -62,18 +66,25 @@ void WorkBoard::take_blocks(int worker) {
     try {
       job.run(first, last, worker);
     } catch (...) {
-      if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
+      fail(std::current_exception());
     }
     first = next_.load(std::memory_order_relaxed);
   }
 }
 
-void WorkBoard::run(const BlockJob& job) {
+void WorkBoard::run(const BlockJob& job, FunctionRef<void()> call_helpers) {
   job_ = &job;
   next_.store(0, std::memory_order_relaxed);
   most_helpers_.store(job.count() - 1, std::memory_order_relaxed);
   const std::uint64_t next = number(state_.load(std::memory_order_relaxed)) + 1;
-  state_.store(next << number_shift | open, std::memory_order_release);
+  // In one order with the helpers' comings and goings: either the caller of helpers sees that one has left, or
+  // that one sees the job.
+  state_.store(next << number_shift | open, std::memory_order_seq_cst);
+  try {
+    call_helpers();
+  } catch (...) {
+    fail(std::current_exception());
+  }
   take_blocks(0);
   state_.fetch_and(~open, std::memory_order_acq_rel);
   for (Wait wait(patient_); helpers(state_.load(std::memory_order_acquire)) != 0;) wait.once();
@@ -81,6 +92,13 @@ void WorkBoard::run(const BlockJob& job) {
     failed_.store(false, std::memory_order_relaxed);
     std::rethrow_exception(std::exchange(error_, nullptr));
   }
+}
+
+bool WorkBoard::wants_help() const {
+  const std::uint64_t state = state_.load(std::memory_order_seq_cst);
+  const std::uint64_t most = most_helpers_.load(std::memory_order_relaxed);
+  return (state & open) != 0 && helpers(state) < most && next_.load(std::memory_order_relaxed) <= most &&
+         !closed_.load(std::memory_order_relaxed);
 }
 
 void WorkBoard::help(int worker) {

@@ -39,10 +39,13 @@ class WorkBoard {
   WorkBoard(int threads, bool patient) : threads_(static_cast<std::size_t>(threads)), patient_(patient) {}
 
   // The owner's, who is worker 0: all blocks are done, by whoever was there, when it returns. What a body
-  // throws first comes out here, and blocks not begun by then are left out.
-  void run(const BlockJob& job);
+  // throws first comes out here, and blocks not begun by then are left out. `call_helpers` is run when the
+  // job can be seen: whoever had left by then is missed there, and whoever leaves later sees the job.
+  void run(const BlockJob& job, FunctionRef<void()> call_helpers);
   // A helper's stay, until nothing was posted for a while or the board is closed.
   void help(int worker);
+  // There is a job, and blocks of it that nobody has taken. For helpers who left, after they said so.
+  bool wants_help() const;
   // Nobody waits for another job.
   void close() { closed_.store(true, std::memory_order_relaxed); }
 
@@ -52,6 +55,7 @@ class WorkBoard {
   static std::uint64_t helpers(std::uint64_t state) { return state & (open - 1); }
   static std::uint64_t number(std::uint64_t state) { return state >> number_shift; }
   void take_blocks(int worker);
+  void fail(std::exception_ptr error);
 
   std::size_t threads_;
   bool patient_;

@@ -80,6 +80,28 @@ TEST(Arena, SixteenThreadsAreSixteenThreadsOnAnyMachine) {
   EXPECT_EQ(workers.size(), 16U);
 }
 
+// Loops that begin just when the helpers of the one before give up waiting: all of them are needed, each time.
+TEST(Arena, NoHelperIsLostWhenItLeavesAsALoopBegins) {
+  constexpr std::size_t threads = 3;
+  Arena arena(threads);
+  for (int round = 0; round < 3000; ++round) {
+    const auto begin = std::chrono::steady_clock::now() + std::chrono::microseconds(150 + round % 100);
+    while (std::chrono::steady_clock::now() < begin) {
+    }
+    std::atomic<std::size_t> here{0};
+    std::atomic<bool> late = false;
+    const auto end = begin + std::chrono::seconds(20);
+    arena.for_each_block(threads, 1, [&](std::size_t, std::size_t, int) {
+      ++here;
+      while (here.load() < threads && !late) {
+        std::this_thread::yield();
+        if (std::chrono::steady_clock::now() > end) late = true;
+      }
+    });
+    ASSERT_FALSE(late) << "round " << round;
+  }
+}
+
 TEST(Arena, OneThreadIsTheCallersThread) {
   Arena arena(1);
   arena.for_each_block(10, 1, [caller = std::this_thread::get_id()](std::size_t, std::size_t, int worker) {

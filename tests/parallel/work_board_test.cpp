@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -33,6 +34,9 @@ class Helpers {
   std::vector<std::thread> team_;
 };
 
+// These helpers need no call.
+constexpr auto nobody = [] {};
+
 TEST(WorkBoard, EveryBlockIsDoneOnceAndSeenByTheOwner) {
   for (const bool patient : {false, true}) {
     for (const int helpers : {0, 1, 3}) {
@@ -48,7 +52,7 @@ TEST(WorkBoard, EveryBlockIsDoneOnceAndSeenByTheOwner) {
             by[i] = worker;
           }
         };
-        board.run({n, 1 + job % 3, body, nullptr});
+        board.run({n, 1 + job % 3, body, nullptr}, nobody);
         for (std::size_t i = 0; i < n; ++i) {
           ASSERT_EQ(visits[i], 1) << "job " << job << ", item " << i;
           ASSERT_GE(by[i], 0);
@@ -69,7 +73,7 @@ TEST(WorkBoard, JobsFollowEachOther) {
     const auto body = [&](std::size_t begin, std::size_t, int) {
       sums[begin] = (before[begin] + before[(begin + 1) % 8]) % 1009;
     };
-    board.run({8, 1, body, nullptr});
+    board.run({8, 1, body, nullptr}, nobody);
     for (std::size_t i = 0; i < 8; ++i) ASSERT_EQ(sums[i], (before[i] + before[(i + 1) % 8]) % 1009);
   }
 }
@@ -84,7 +88,7 @@ TEST(WorkBoard, HelpersReallyHelp) {
       ++here;
       while (here.load() < 2) std::this_thread::yield();
     };
-    board.run({2, 1, body, nullptr});
+    board.run({2, 1, body, nullptr}, nobody);
     EXPECT_EQ(here.load(), 2);
   }
 }
@@ -96,12 +100,36 @@ TEST(WorkBoard, WhatABodyThrowsComesOutAndTheBoardStaysUsable) {
     const auto body = [&](std::size_t begin, std::size_t, int) {
       if (begin == bad) throw std::runtime_error("bad");
     };
-    EXPECT_THROW(board.run({20, 1, body, nullptr}), std::runtime_error);
+    EXPECT_THROW(board.run({20, 1, body, nullptr}, nobody), std::runtime_error);
     std::atomic<int> count{0};
     const auto good = [&](std::size_t, std::size_t, int) { ++count; };
-    board.run({20, 1, good, nullptr});
+    board.run({20, 1, good, nullptr}, nobody);
     EXPECT_EQ(count.load(), 20);
   }
+}
+
+// Who left before the call is missed by the caller; who leaves after it must be able to see that there is work.
+TEST(WorkBoard, TheJobIsThereWhenHelpersAreCalledAndGoneWhenItsBlocksAre) {
+  WorkBoard board(2, true);
+  EXPECT_FALSE(board.wants_help());
+  int calls = 0;
+  const auto body = [&](std::size_t begin, std::size_t, int) { EXPECT_EQ(board.wants_help(), begin < 2); };
+  board.run({3, 1, body, nullptr}, [&] {
+    ++calls;
+    EXPECT_TRUE(board.wants_help());
+  });
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(board.wants_help());
+}
+
+TEST(WorkBoard, HelpersThatCannotBeCalledAreAnErrorAndTheBoardStaysUsable) {
+  WorkBoard board(2, true);
+  int count = 0;
+  const auto body = [&](std::size_t, std::size_t, int) { ++count; };
+  EXPECT_THROW(board.run({5, 1, body, nullptr}, [] { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_EQ(count, 0);
+  board.run({5, 1, body, nullptr}, nobody);
+  EXPECT_EQ(count, 5);
 }
 
 TEST(WorkBoard, AHelperLeavesWhenNothingComes) {
