@@ -89,6 +89,32 @@ std::size_t add_strides(const Topology& top, const JunctionPlan::Clique& clique,
   return begin;
 }
 
+std::vector<std::uint32_t> scope_of(const Topology& top, const JunctionPlan& plan,
+                                    const JunctionPlan::Source& source) {
+  std::span<const std::uint32_t> scope;
+  if (source.message) {
+    const JunctionPlan::Clique& child = plan.cliques[source.number];
+    scope = {plan.separators.data() + child.separator_begin, child.separator_size};
+  } else {
+    scope = top.scope_of(source.number);
+  }
+  return {scope.begin(), scope.end()};
+}
+
+void place_in_separator(const Topology& top, const JunctionPlan& plan, const JunctionPlan::Clique& clique,
+                        JunctionPlan::Source& source) {
+  const std::uint32_t* begin = plan.separators.data() + clique.separator_begin;
+  source.first = source.last = clique.separator_size;
+  for (const std::uint32_t v : scope_of(top, plan, source)) {
+    if (v == clique.variable) continue;
+    const auto place =
+        static_cast<std::size_t>(std::lower_bound(begin, begin + clique.separator_size, v) - begin);
+    if (source.first == clique.separator_size) source.first = source.last = place;
+    source.first = std::min(source.first, place);
+    source.last = std::max(source.last, place);
+  }
+}
+
 }  // namespace
 
 std::string plan_junction_tree(const Topology& top, std::uint64_t max_cells, JunctionPlan& plan) {
@@ -140,13 +166,13 @@ std::string plan_junction_tree(const Topology& top, std::uint64_t max_cells, Jun
     if (clique.parent != JunctionPlan::none) sources[clique.parent].push_back({.message = true, .number = q});
     clique.source_begin = plan.sources.size();
     clique.source_size = sources[q].size();
+    for (JunctionPlan::Source& source : sources[q]) place_in_separator(top, plan, clique, source);
+    std::stable_sort(sources[q].begin(), sources[q].end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first > b.first : a.last == a.first && b.last != b.first;
+    });
     for (JunctionPlan::Source source : sources[q]) {
       if (source.message) {
-        const JunctionPlan::Clique& child = plan.cliques[source.number];
-        const std::vector<std::uint32_t> scope(
-            plan.separators.begin() + static_cast<std::ptrdiff_t>(child.separator_begin),
-            plan.separators.begin() +
-                static_cast<std::ptrdiff_t>(child.separator_begin + child.separator_size));
+        const std::vector<std::uint32_t> scope = scope_of(top, plan, source);
         source.score_strides = add_strides(top, clique, scope, top.states[scope.back()], plan);
         source.marginal_strides = source.score_strides;
       } else {

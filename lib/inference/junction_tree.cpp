@@ -23,27 +23,30 @@ using Clique = JunctionPlan::Clique;
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-// Calls line(cell, place, length, step): cells cell..cell+length of the clique's table meet places place,
-// place + step, … of a table with these strides. `at` is scratch for one count per separator variable.
+// Calls line(cell, place, length, step) for the joint states of the separator's variables from `first` on:
+// cells cell..cell+length meet places place, place + step, … of a table with these strides, one for each
+// variable of the separator. `at` is scratch for one count per separator variable.
 template <class Line>
-void walk(const Topology& top, const JunctionPlan& plan, const Clique& clique, const std::size_t* strides,
-          std::uint32_t* at, Line&& line) {
+void walk(const Topology& top, const JunctionPlan& plan, const Clique& clique, std::size_t first,
+          const std::size_t* strides, std::uint32_t* at, Line&& line) {
   const std::uint32_t* separator = plan.separators.data() + clique.separator_begin;
-  const std::size_t n = clique.separator_size;
-  const std::size_t length = n == 0 ? 1 : top.states[separator[n - 1]];
-  const std::size_t step = n == 0 ? 0 : strides[n];
-  for (std::size_t a = 0; a < top.states[clique.variable]; ++a) {
-    std::size_t place = a * strides[0];
-    std::fill_n(at, n, 0U);
-    for (std::size_t cell = 0; cell < clique.columns; cell += length) {
-      line(a * clique.stride + cell, place, length, step);
-      // The next joint state of all separator variables but the last.
-      for (std::size_t j = n - std::min<std::size_t>(n, 1); j-- > 0;) {
-        place += strides[j + 1];
-        if (++at[j] < top.states[separator[j]]) break;
-        place -= at[j] * strides[j + 1];
-        at[j] = 0;
-      }
+  // The last variables are one line where their cells are as far from each other as those of a single one.
+  std::size_t n = clique.separator_size;
+  const std::size_t step = n == first ? 0 : strides[n - 1];
+  std::size_t length = 1;
+  while (n > first && strides[n - 1] == length * step) length *= top.states[separator[--n]];
+  std::size_t lines = 1;
+  for (std::size_t j = first; j < n; ++j) lines *= top.states[separator[j]];
+  std::size_t place = 0;
+  std::fill_n(at, n, 0U);
+  for (std::size_t cell = 0; cell < lines * length; cell += length) {
+    line(cell, place, length, step);
+    // The next joint state of the other variables.
+    for (std::size_t j = n; j-- > first;) {
+      place += strides[j];
+      if (++at[j] < top.states[separator[j]]) break;
+      place -= at[j] * strides[j];
+      at[j] = 0;
     }
   }
 }
@@ -62,20 +65,65 @@ Memory memory_for(const JunctionPlan& plan, Scratch& scratch) {
           scratch.integers[0].reserve(plan.widest + 1)};
 }
 
-// The clique's table: its factors and the messages it got, without the eliminated variable's node scores.
+// to[i] += from[i·step]
+void add_line(const double* from, std::size_t step, std::size_t length, double* to) {
+  if (step == 1) {
+    kernels().add_scaled(from, length, 1.0, to);
+  } else {
+    for (std::size_t i = 0; i < length; ++i) to[i] += from[i * step];
+  }
+}
+
+void copy_raised(const double* __restrict from, std::size_t n, double by, double* __restrict to) {
+  for (std::size_t i = 0; i < n; ++i) to[i] = from[i] + by;
+}
+
+// One row of the clique's table, of a state of the eliminated variable: its factors and the messages it got,
+// without that state's own score. The row grows from the separator's last variable to its first, and a source
+// enters with the first of its variables: where all pairs have a factor, these cost as much as one more
+// message altogether.
+void gather_row(const Topology& top, const JunctionPlan& plan, const Clique& clique, std::size_t state,
+                const Potentials& potentials, const Memory& memory, double* row) {
+  using Source = JunctionPlan::Source;
+  const Source* source = plan.sources.data() + clique.source_begin;
+  const Source* const end = source + clique.source_size;
+  const auto scores = [&](const Source& s) {
+    return (s.message ? memory.messages + plan.cliques[s.number].message_begin : potentials.table(s.number)) +
+           state * plan.strides[s.score_strides];
+  };
+  row[0] = 0;
+  for (; source != end && source->first == clique.separator_size; ++source) row[0] += scores(*source)[0];
+  std::size_t cells = 1;
+  for (std::size_t j = clique.separator_size; j-- > 0;) {
+    const Source* const pairs = source;
+    while (source != end && source->first == j && source->last == j) ++source;
+    for (std::size_t y = top.states[plan.separators[clique.separator_begin + j]]; y-- > 0;) {
+      double own = 0;
+      for (const Source* s = pairs; s != source; ++s)
+        own += scores(*s)[y * plan.strides[s->score_strides + 1 + j]];
+      if (y > 0) {
+        copy_raised(row, cells, own, row + y * cells);
+      } else {
+        for (std::size_t i = 0; i < cells; ++i) row[i] += own;
+      }
+    }
+    cells *= top.states[plan.separators[clique.separator_begin + j]];
+    for (; source != end && source->first == j; ++source) {
+      const double* from = scores(*source);
+      walk(top, plan, clique, j, plan.strides.data() + source->score_strides + 1, memory.at,
+           [&](std::size_t cell, std::size_t place, std::size_t length, std::size_t step) {
+             add_line(from + place, step, length, row + cell);
+           });
+    }
+  }
+  std::fill(row + clique.columns, row + clique.stride, 0.0);
+}
+
 double* gather(const Topology& top, const JunctionPlan& plan, const Clique& clique,
                const Potentials& potentials, const Memory& memory) {
   double* table = memory.tables + clique.table_begin;
-  std::fill_n(table, top.states[clique.variable] * clique.stride, 0.0);
-  for (std::size_t s = clique.source_begin; s < clique.source_begin + clique.source_size; ++s) {
-    const auto& source = plan.sources[s];
-    const double* from = source.message ? memory.messages + plan.cliques[source.number].message_begin
-                                        : potentials.table(source.number);
-    walk(top, plan, clique, plan.strides.data() + source.score_strides, memory.at,
-         [&](std::size_t cell, std::size_t place, std::size_t length, std::size_t step) {
-           for (std::size_t i = 0; i < length; ++i) table[cell + i] += from[place + i * step];
-         });
-  }
+  for (std::size_t a = 0; a < top.states[clique.variable]; ++a)
+    gather_row(top, plan, clique, a, potentials, memory, table + a * clique.stride);
   return table;
 }
 
@@ -94,6 +142,15 @@ void make_joint(const Topology& top, const Clique& clique, const double* node, c
   }
 }
 
+// to[i·step] += from[i]
+void hand_on(const double* from, std::size_t length, std::size_t step, double* to) {
+  if (step == 0) {
+    *to += kernels().sum_and_least(from, length).sum;
+  } else {
+    for (std::size_t i = 0; i < length; ++i) to[i * step] += from[i];
+  }
+}
+
 // Hands P(v, separator) on: to the factors and separators that it covers, and to v.
 void scatter(const Topology& top, const JunctionPlan& plan, const Clique& clique, const Memory& memory,
              std::span<double> marginals) {
@@ -102,10 +159,14 @@ void scatter(const Topology& top, const JunctionPlan& plan, const Clique& clique
     const auto& source = plan.sources[s];
     double* to = source.message ? memory.separators + plan.cliques[source.number].message_begin
                                 : marginals.data() + top.clique_offset[top.variables() + source.number];
-    walk(top, plan, clique, plan.strides.data() + source.marginal_strides, memory.at,
-         [&](std::size_t cell, std::size_t place, std::size_t length, std::size_t step) {
-           for (std::size_t i = 0; i < length; ++i) to[place + i * step] += table[cell + i];
-         });
+    const std::size_t* strides = plan.strides.data() + source.marginal_strides;
+    for (std::size_t a = 0; a < top.states[clique.variable]; ++a) {
+      const double* row = table + a * clique.stride;
+      walk(top, plan, clique, 0, strides + 1, memory.at,
+           [&](std::size_t cell, std::size_t place, std::size_t length, std::size_t step) {
+             hand_on(row + cell, length, step, to + a * strides[0] + place);
+           });
+    }
   }
   double* own = marginals.data() + top.clique_offset[clique.variable];
   for (std::size_t a = 0; a < top.states[clique.variable]; ++a)

@@ -24,11 +24,14 @@ struct JunctionPlan {
     std::size_t columns = 1, stride = 0;  // joint states of the separator; padded
     std::size_t table_begin = 0, message_begin = 0;
   };
-  // A factor, or the message of an earlier clique, that is added to a clique's table. Strides: for the
-  // eliminated variable, then for each of the separator's.
+  // A factor, or the message of an earlier clique, that is added to a clique's table; those with the last
+  // `first` come first, and among them those of one variable. Strides: for the eliminated variable, then for
+  // each of the separator's.
   struct Source {
     bool message = false;
     std::uint32_t number = 0;
+    // The places of its first and last variable in the separator; the separator's size where it has none.
+    std::size_t first = 0, last = 0;
     // Places in `strides`: for padded score tables, and for plain marginal tables.
     std::size_t score_strides = 0, marginal_strides = 0;
   };

@@ -80,9 +80,24 @@ void Potentials::layout(const Dataset& data, const FactorGraph& graph, bool shar
   }
   for (std::size_t i = 0; i < n; ++i)
     rows = std::max(rows, padded(data.templates()[top.variable_template[i]].rows));
-  rows_.reserve(rows);
+  rows_.reserve(std::max(rows, n));
   if (table_cells_ > tables_.capacity()) kept_ = {};  // growing loses the contents
   tables_.reserve(table_cells_);
+}
+
+// Where the run of variables ends that have the dense input vector of variable i and one weight row each;
+// where these rows are goes to places_.
+std::size_t Potentials::end_of_rows(const Dataset& data, const FactorGraph& graph, std::size_t i,
+                                    const SparseRows* sparse) {
+  const Topology& top = graph.topology();
+  const std::uint32_t input = graph.input_of(i);
+  places_.clear();
+  for (; i < top.variables() && graph.input_of(i) == input; ++i) {
+    const Template& t = data.templates()[top.variable_template[i]];
+    if (t.stride != 1 || (sparse != nullptr && sparse->has(top.variable_template[i]))) break;
+    places_.push_back(t.offset);
+  }
+  return i;
 }
 
 void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w,
@@ -114,9 +129,12 @@ void Potentials::fill_nodes(const Dataset& data, const FactorGraph& graph, const
                                 stride);
       i = end;
     } else if (x.kind == InputKind::dense && t.stride == 1) {  // one weight row: labels against a reference
-      const double score = kernels().dot(x.value, w + t.offset, x.count);
-      for (std::size_t y = 0; y < t.states[0]; ++y) row[y] = t.row_of[y] < 0 ? 0.0 : score;
-      ++i;
+      const std::size_t end = end_of_rows(data, graph, i, sparse);
+      kernels().dot_places(x.value, x.count, w, places_.data(), end - i, rows_.data());
+      for (const double* score = rows_.data(); i < end; ++i, ++score) {
+        const Template& own = data.templates()[top.variable_template[i]];
+        for (std::size_t y = 0; y < own.states[0]; ++y) node(i)[y] = own.row_of[y] < 0 ? 0.0 : *score;
+      }
     } else {
       if (x.kind != InputKind::per_state && rows_are_states(t)) {
         if (i + 1 < n) ask_for_rows(t, data.input(graph.input_of(i + 1)), w);

@@ -95,10 +95,13 @@ class Potentials {
   void layout(const Dataset& data, const FactorGraph& graph, bool share);
   void list_sources(const Dataset& data, const FactorGraph& graph);
   void fill_tables(const Dataset& data, const FactorGraph& graph, const double* w, std::uint64_t version);
+  std::size_t end_of_rows(const Dataset& data, const FactorGraph& graph, std::size_t i,
+                          const SparseRows* sparse);
   void fill_nodes(const Dataset& data, const FactorGraph& graph, const double* w, const SparseRows* sparse);
   Buffer<double> nodes_, tables_, rows_;
   std::vector<std::size_t> node_begin_, table_begin_;
   std::vector<const float*> inputs_;
+  std::vector<std::uint64_t> places_;
   std::size_t node_cells_ = 0, table_cells_ = 0;
   // Key of the table at the start of tables_, kept across fills; where not 0, all tables are of its version.
   TableKey kept_;

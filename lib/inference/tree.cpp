@@ -98,23 +98,33 @@ double tree_max_product(const Topology& top, const TreePlan& plan, const Potenti
 
 namespace {
 
-// Writes P(child, parent) in the order of the factor's scope and returns P(child) in `child`.
+// Writes P(child, parent) in the order of the factor's scope and returns P(child) in `child`. `line` has room
+// for two rows. What P(child | parent) sums to is 1 but for rounding, which is divided out: differences of
+// scores of 1e11 keep four digits, and masses would be lost with every step.
 void spread(const Topology& top, const TreeStep& step, const double* table, const double* value,
             const double* message, const double* parent, double* line, double* child, double* out) {
   const Kernels& k = kernels();
   const std::size_t rows = top.states[step.variable];
   const std::size_t columns = top.states[step.parent];
+  const auto place = [&](std::size_t c, std::size_t p) {
+    return step.reversed ? p * rows + c : c * columns + p;
+  };
+  double* const sums = line + padded(columns);
+  std::fill_n(sums, columns, 0.0);
   for (std::size_t c = 0; c < rows; ++c) {
     for (std::size_t p = 0; p < columns; ++p)
       line[p] = message[p] == minus_infinity ? minus_infinity
                                              : (value[c] - message[p]) + table[c * padded(columns) + p];
     k.exp_shifted(line, columns, 0.0, line);
-    double sum = 0;
     for (std::size_t p = 0; p < columns; ++p) {
-      const double joint = line[p] * parent[p];
-      out[step.reversed ? p * rows + c : c * columns + p] = joint;
-      sum += joint;
+      out[place(c, p)] = line[p];
+      sums[p] += line[p];
     }
+  }
+  for (std::size_t p = 0; p < columns; ++p) sums[p] = sums[p] > 0 ? parent[p] / sums[p] : 0;
+  for (std::size_t c = 0; c < rows; ++c) {
+    double sum = 0;
+    for (std::size_t p = 0; p < columns; ++p) sum += out[place(c, p)] *= sums[p];
     child[c] = sum;
   }
 }
@@ -127,7 +137,7 @@ double tree_sum_product(const Topology& top, const TreePlan& plan, const Potenti
   const std::size_t row = plan.row;
   double* values = scratch.reals[0].reserve(top.variables() * row);
   double* messages = scratch.reals[1].reserve(top.variables() * row);
-  double* line = scratch.reals[3].reserve(row);
+  double* line = scratch.reals[3].reserve(2 * row);
   OrientedTables tables(top, potentials, scratch.reals[2]);
   for (std::size_t i = 0; i < top.variables(); ++i) {
     const double* node = potentials.node(i);
