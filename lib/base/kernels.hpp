@@ -38,6 +38,15 @@ struct Kernels {
   // Σ_d a[d]·b[d] in double
   double (*dot_ff)(const float* a, const float* b, std::size_t n);
   double (*dot_dd)(const double* a, const double* b, std::size_t n);
+  // Many at once, each with the same bits whatever the others are: out[k] = Σ_d rows[k·stride + d]·x[d], and
+  // out[k] = Σ_d x[d]·w[place[k] + d], k < count.
+  void (*dot_rows)(const float* rows, std::size_t stride, std::size_t count, const double* x, std::size_t n,
+                   double* out);
+  void (*dot_places)(const float* x, std::size_t n, const double* w, const std::uint64_t* place,
+                     std::size_t count, double* out);
+  // out[i] = Σ_k factor[k]·rows[index[k]·stride + i], i < n, k < count
+  void (*sum_rows)(const float* rows, std::size_t stride, const std::uint32_t* index, const double* factor,
+                   std::size_t count, std::size_t n, double* out);
   // out[i] += factor·in[i]
   void (*add_scaled)(const double* in, std::size_t n, double factor, double* out);
   // out[d·stride + b] += x[d]·row[b], b < width ≤ stride: the transpose of add_dense_rows. Written exactly.

@@ -9,6 +9,12 @@ namespace {
 inline Vector load_doubles(const double* p) { return load(p); }
 inline Vector load_doubles(const float* p) { return from_floats(p); }
 
+#if defined(__AVX512F__)
+// The first n < lanes numbers, and zeros.
+inline Vector load_rest(const double* p, size_t n) { return load_some(p, n, 0.0); }
+inline Vector load_rest(const float* p, size_t n) { return load_some(p, n); }
+#endif
+
 template <class Left, class Right>
 inline double dot_of(const Left* a, const Right* b, size_t n) {
   Vector sum[4] = {splat(0.0), splat(0.0), splat(0.0), splat(0.0)};
@@ -42,11 +48,100 @@ double dot(const float* x, const double* w, size_t n) {
 double dot_ff(const float* a, const float* b, size_t n) { return dot_of(a, b, n); }
 double dot_dd(const double* a, const double* b, size_t n) { return dot_of(a, b, n); }
 
+// Inner products of R rows with one vector, whose numbers are loaded once for all of them.
+template <size_t R, class Row, class X>
+inline void dots_of(const Row* const* row, const X* x, size_t n, double* out) {
+  Vector sum[R][2];
+  MARGRAVE_UNROLL for (size_t r = 0; r < R; ++r) sum[r][0] = sum[r][1] = splat(0.0);
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const Vector first = load_doubles(x + i);
+    const Vector second = load_doubles(x + i + lanes);
+    MARGRAVE_UNROLL for (size_t r = 0; r < R; ++r) {
+      sum[r][0] = multiply_add(load_doubles(row[r] + i), first, sum[r][0]);
+      sum[r][1] = multiply_add(load_doubles(row[r] + i + lanes), second, sum[r][1]);
+    }
+  }
+  if (i + lanes <= n) {
+    const Vector next = load_doubles(x + i);
+    MARGRAVE_UNROLL for (size_t r = 0; r < R; ++r) sum[r][0] =
+        multiply_add(load_doubles(row[r] + i), next, sum[r][0]);
+    i += lanes;
+  }
+#if defined(__AVX512F__)
+  if (i < n) {
+    const Vector rest = load_rest(x + i, n - i);
+    MARGRAVE_UNROLL for (size_t r = 0; r < R; ++r) sum[r][1] =
+        multiply_add(load_rest(row[r] + i, n - i), rest, sum[r][1]);
+    i = n;
+  }
+#endif
+  MARGRAVE_UNROLL for (size_t r = 0; r < R; ++r) out[r] = lane_sum(add(sum[r][0], sum[r][1]));
+  for (; i < n; ++i)
+    for (size_t r = 0; r < R; ++r) out[r] += static_cast<double>(row[r][i]) * static_cast<double>(x[i]);
+}
+// Of `count` rows, row(k) of them.
+template <class Row, class X, class Rows>
+inline void all_dots_of(Rows rows, size_t count, const X* x, size_t n, double* out) {
+  constexpr size_t together = 4;
+  size_t k = 0;
+  for (; k + together <= count; k += together) {
+    const Row* row[together] = {rows(k), rows(k + 1), rows(k + 2), rows(k + 3)};
+    dots_of<together>(row, x, n, out + k);
+  }
+  for (; k < count; ++k) {
+    const Row* row = rows(k);
+    dots_of<1>(&row, x, n, out + k);
+  }
+}
+void dot_rows(const float* rows, size_t stride, size_t count, const double* x, size_t n, double* out) {
+  all_dots_of<float>([=](size_t k) { return rows + k * stride; }, count, x, n, out);
+}
+void dot_places(const float* x, size_t n, const double* w, const std::uint64_t* place, size_t count,
+                double* out) {
+  all_dots_of<double>([=](size_t k) { return w + place[k]; }, count, x, n, out);
+}
+
+template <size_t V>
+inline void sum_columns(const float* rows, size_t stride, const std::uint32_t* index, const double* factor,
+                        size_t count, double* out) {
+  Vector sum[V];
+  MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) sum[v] = splat(0.0);
+  for (size_t k = 0; k < count; ++k) {
+    const float* row = rows + index[k] * stride;
+    const Vector by = splat(factor[k]);
+    MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) sum[v] =
+        multiply_add(by, from_floats(row + v * lanes), sum[v]);
+  }
+  MARGRAVE_UNROLL for (size_t v = 0; v < V; ++v) store(out + v * lanes, sum[v]);
+}
+void sum_rows(const float* rows, size_t stride, const std::uint32_t* index, const double* factor,
+              size_t count, size_t n, double* out) {
+  constexpr size_t together = 4;
+  size_t i = 0;
+  for (; i + together * lanes <= n; i += together * lanes)
+    sum_columns<together>(rows + i, stride, index, factor, count, out + i);
+  for (; i + lanes <= n; i += lanes) sum_columns<1>(rows + i, stride, index, factor, count, out + i);
+  for (; i < n; ++i) {
+    out[i] = 0;
+    for (size_t k = 0; k < count; ++k) out[i] += factor[k] * static_cast<double>(rows[index[k] * stride + i]);
+  }
+}
+
 // The last lanes go through the same vector code as the others, so that a number's exponential does not
 // depend on its place.
 void exp_shifted(const double* in, size_t n, double shift, double* out) {
   const Vector by = splat(shift);
   size_t i = 0;
+#if defined(__AVX512F__)
+  constexpr size_t several = exponentials_at_once;
+  for (; i + several * lanes <= n; i += several * lanes) {
+    Vector x[several];
+    MARGRAVE_UNROLL for (size_t k = 0; k < several; ++k) x[k] = subtract(load(in + i + k * lanes), by);
+    exponentials<several>(x);
+    MARGRAVE_UNROLL for (size_t k = 0; k < several; ++k) store(out + i + k * lanes, x[k]);
+  }
+#endif
   for (; i + lanes <= n; i += lanes) store(out + i, exponential(subtract(load(in + i), by)));
   if (i < n) store_some(out + i, n - i, exponential(subtract(load_some(in + i, n - i, shift), by)));
 }

@@ -127,7 +127,8 @@ struct SumProductPath {
   const Kernels::SumPath& path;
   double* least;
 
-  // All nodes' exponentials, which wait for nothing; returns the smallest score.
+  // All nodes' exponentials, which wait for nothing, and where rows lie without gaps in one go; returns the
+  // smallest score.
   double exponentiate() const {
     const size_t n = path.states;
     Vector smallest = splat(infinity);
@@ -145,8 +146,15 @@ struct SumProductPath {
                                            : splat(-infinity);
         const Vector x = subtract(here, by);
         smallest = least_but(-infinity, x, smallest);
-        store(weight + i, exponential(x));
+        store(weight + i, x);
       }
+    }
+    const size_t apart = whole_lines(n);
+    if (padded(n) + lanes > apart) {  // no number between rows is left unwritten
+      exp_shifted(path.weight, path.length * apart, 0.0, path.weight);
+    } else {
+      for (size_t t = 0; t < path.length; ++t)
+        exp_shifted(path.weight + t * apart, padded(n), 0.0, path.weight + t * apart);
     }
     return finite ? lane_minimum(smallest) : -infinity;
   }

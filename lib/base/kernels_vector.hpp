@@ -81,20 +81,40 @@ inline Vector nearest_whole(Vector a) { return _mm512_maskz_roundscale_pd(whole,
 // exp(x) = 2^n·exp(r), n the nearest to x/log 2, by the polynomial 1 + r + r²·q(r) of degree 11 that
 // interpolates exp at Chebyshev's points of |r| ≤ log 2/2: 2e-17 away, and less than one unit in the last
 // place with rounding. Half the time of SLEEF's, whose reach it has: 0 at −inf, gradual underflow, inf, NaN.
-inline Vector exponential(Vector a) {
+// Every step waits for the one before, and instructions that wait fill the core's schedulers before it comes
+// to enough other numbers: so N vectors take each step together (four: measured on Zen 5, 9.2 cycles a vector
+// where one after the other takes 11).
+template <std::size_t N>
+inline void exponentials(Vector* a) {
   constexpr double q[] = {0.5000000000000001,     0.16666666666666669,    0.041666666666624164,
                           0.008333333333330065,   0.0013888888917196719,  0.00019841269863040545,
                           2.4801521322368448e-05, 2.7557268480309837e-06, 2.7620075880100385e-07,
                           2.510037583265122e-08};
-  const Vector x = minimum(splat(1000.0), maximum(splat(-1000.0), a));
-  const Vector n = nearest_whole(multiply(x, splat(1.4426950408889634)));
-  Vector r = multiply_add(n, splat(-0.6931471805599453), x);
-  r = multiply_add(n, splat(-2.3190468138462996e-17), r);
-  Vector sum = splat(q[9]);
+  Vector n[N];
+  Vector r[N];
+  Vector sum[N];
 #pragma GCC unroll 16
-  for (int i = 8; i >= 0; --i) sum = multiply_add(sum, r, splat(q[i]));
-  return scaled_by_power(add(multiply_add(multiply(r, r), sum, r), splat(1.0)), n);
+  for (std::size_t k = 0; k < N; ++k) {
+    const Vector x = minimum(splat(1000.0), maximum(splat(-1000.0), a[k]));
+    n[k] = nearest_whole(multiply(x, splat(1.4426950408889634)));
+    r[k] = multiply_add(n[k], splat(-0.6931471805599453), x);
+    r[k] = multiply_add(n[k], splat(-2.3190468138462996e-17), r[k]);
+    sum[k] = splat(q[9]);
+  }
+#pragma GCC unroll 16
+  for (int i = 8; i >= 0; --i) {
+#pragma GCC unroll 16
+    for (std::size_t k = 0; k < N; ++k) sum[k] = multiply_add(sum[k], r[k], splat(q[i]));
+  }
+#pragma GCC unroll 16
+  for (std::size_t k = 0; k < N; ++k)
+    a[k] = scaled_by_power(add(multiply_add(multiply(r[k], r[k]), sum[k], r[k]), splat(1.0)), n[k]);
 }
+inline Vector exponential(Vector a) {
+  exponentials<1>(&a);
+  return a;
+}
+constexpr std::size_t exponentials_at_once = 4;
 inline Vector logarithm(Vector a) { return Sleef_logd8_u10avx512f(a); }
 inline Vector from_floats(const float* p) { return _mm512_maskz_cvtps_pd(whole, _mm256_loadu_ps(p)); }
 inline Vector splat(float x) { return _mm512_maskz_cvtps_pd(whole, _mm256_set1_ps(x)); }

@@ -626,6 +626,57 @@ TEST_P(KernelsOf, NotANumberNeverWinsAMaximum) {
   }
 }
 
+TEST_P(KernelsOf, ManyRowsGiveWhatEachGivesAloneAndNaiveLoopsGive) {
+  for (const std::size_t n : {0U, 1U, 7U, 8U, 9U, 16U, 23U, 40U, 103U}) {
+    for (std::size_t count = 0; count <= 9; ++count) {
+      const std::size_t stride = n + 3;
+      const std::vector<float> rows = floats(count * stride);
+      const std::vector<double> x = numbers(n);
+      const std::vector<float> y = floats(n);
+      const std::vector<double> w = numbers(count * stride);
+      const std::vector<double> factor = numbers(count);
+      std::vector<std::uint32_t> index;
+      std::vector<std::uint64_t> place;
+      for (std::size_t k = 0; k < count; ++k) {
+        index.push_back(static_cast<std::uint32_t>(count - 1 - k));
+        place.push_back(index.back() * stride);
+      }
+      std::vector<double> of_rows(count + 4, guard);
+      std::vector<double> of_places(count + 4, guard);
+      std::vector<double> sums(n + 4, guard);
+      k_->dot_rows(rows.data(), stride, count, x.data(), n, of_rows.data());
+      k_->dot_places(y.data(), n, w.data(), place.data(), count, of_places.data());
+      k_->sum_rows(rows.data(), stride, index.data(), factor.data(), count, n, sums.data());
+      for (std::size_t k = 0; k < count; ++k) {
+        double row_sum = 0;
+        double place_sum = 0;
+        for (std::size_t d = 0; d < n; ++d) {
+          row_sum += static_cast<double>(rows[k * stride + d]) * x[d];
+          place_sum += static_cast<double>(y[d]) * w[place[k] + d];
+        }
+        EXPECT_NEAR(of_rows[k], row_sum, 1e-12 * std::max(1.0, std::abs(row_sum)));
+        EXPECT_NEAR(of_places[k], place_sum, 1e-12 * std::max(1.0, std::abs(place_sum)));
+        double alone = 0;
+        k_->dot_rows(rows.data() + k * stride, stride, 1, x.data(), n, &alone);
+        EXPECT_EQ(of_rows[k], alone);
+        k_->dot_places(y.data(), n, w.data(), &place[k], 1, &alone);
+        EXPECT_EQ(of_places[k], alone);
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        double sum = 0;
+        for (std::size_t k = 0; k < count; ++k)
+          sum += factor[k] * static_cast<double>(rows[index[k] * stride + i]);
+        EXPECT_NEAR(sums[i], sum, 1e-13 * std::max(1.0, std::abs(sum)));
+      }
+      for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(of_rows[count + i], guard);
+        EXPECT_EQ(of_places[count + i], guard);
+        EXPECT_EQ(sums[n + i], guard);
+      }
+    }
+  }
+}
+
 TEST_P(KernelsOf, ResultsDoNotDependOnAddresses) {
   const std::size_t width = 27;
   const std::size_t stride = 28;
