@@ -18,8 +18,8 @@ class DualPoint {
   DualPoint(const DualPoint&) = delete;
   DualPoint& operator=(const DualPoint&) = delete;
   virtual ~DualPoint() = default;
-  // The non-zero masses of all cliques of example m, grouped
-  // by clique in increasing order. Called from many threads.
+  // The masses of all cliques of example m, grouped by clique in increasing order; zeros may be among them or
+  // left out. Called from many threads.
   virtual void masses(std::size_t m, std::vector<Mass>& out) const = 0;
   // Whether most masses are not zero: w is then summed input by input rather than mass by mass.
   virtual bool dense() const { return false; }

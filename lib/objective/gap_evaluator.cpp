@@ -15,7 +15,7 @@ namespace margrave {
 namespace {
 
 // Examples whose changes are committed together: so many, and fewer where they are large, because a wave's
-// masses and changes are all in memory. Nothing in the result depends on where waves end.
+// changes are all in memory. Nothing in the result depends on where waves end.
 constexpr std::size_t most_wave_examples = 512;
 constexpr std::uint64_t most_wave_cells = std::uint64_t{1} << 20U;
 constexpr std::size_t wave_grain = 16;
@@ -33,17 +33,17 @@ std::size_t wave_length(const Dataset& data, std::size_t first) {
   return most;
 }
 
-constexpr std::uint32_t several_states = ~std::uint32_t{0};
-
-// Whether a factor's joint state is made of the only states that its variables have mass in.
-bool has_only(const Topology& top, std::span<const std::uint32_t> scope,
-              std::span<const std::uint32_t> only_state, std::uint32_t joint) {
-  for (std::size_t j = scope.size(); j-- > 0;) {
+// What the states of a factor's variables have in a joint state, last variable first: visit(place in the
+// scope, state).
+template <class Visit>
+void for_each_state(const Topology& top, std::span<const std::uint32_t> scope, std::uint32_t joint,
+                    Visit&& visit) {
+  for (std::size_t j = scope.size(); j-- > 1;) {
     const std::uint32_t k = top.states[scope[j]];
-    if (joint % k != only_state[scope[j]]) return false;
+    visit(j, joint % k);
     joint /= k;
   }
-  return true;
+  visit(0, joint);
 }
 
 // Σ x², in sums side by side: a single one would wait for itself and not for memory.
@@ -81,9 +81,8 @@ GapEvaluator::GapEvaluator(const Dataset& data, const Objective& objective, cons
       accumulator_(data),
       rounded_accumulator_(data),
       workers_(static_cast<std::size_t>(arena.threads())),
-      wave_masses_(std::min(most_wave_examples, data.size())),
-      wave_changes_(wave_masses_.size()),
-      wave_rounded_(wave_masses_.size()) {
+      wave_changes_(std::min(most_wave_examples, data.size())),
+      wave_rounded_(wave_changes_.size()) {
   for (std::size_t t = 0; t < data.topologies(); ++t)
     message_plans_.push_back(plan_messages(data.topology(t)));
   if (objective.gamma > 0 && oracle != nullptr && oracle->exact())
@@ -156,28 +155,28 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
   bool at_truth = true;  // so far, where w is 0
   CompensatedSum loss, entropy;
   Rebuilt result;
-  std::vector<Rebuilt> parts(wave_masses_.size());
+  std::vector<Rebuilt> parts(wave_changes_.size());
   for (std::size_t first = 0; first < data_.size();) {
     const std::size_t count = wave_length(data_, first);
     arena_.for_each_block(count, wave_grain, [&](std::size_t begin, std::size_t end, int worker) {
       for (std::size_t k = begin; k < end; ++k) {
-        wave_masses_[k].clear();
-        point.masses(first + k, wave_masses_[k]);
-        parts[k] = add_block(first + k, wave_masses_[k], &wave_changes_[k],
-                             workers_[static_cast<std::size_t>(worker)]);
+        Worker& own = workers_[static_cast<std::size_t>(worker)];
+        own.masses.clear();
+        point.masses(first + k, own.masses);
+        parts[k] = add_block(first + k, own.masses, &wave_changes_[k], own);
       }
     });
-    changes_.clear();
+    bool changes = false;
     for (std::size_t k = 0; k < count; ++k) {
       loss.add(parts[k].loss);
       entropy.add(parts[k].entropy);
       result.infeasibility = std::max(result.infeasibility, parts[k].infeasibility);
-      changes_.insert(changes_.end(), wave_changes_[k].begin(), wave_changes_[k].end());
+      changes = changes || !wave_changes_[k].empty();
     }
     first += count;
-    if (changes_.empty()) continue;
+    if (!changes) continue;
     if (std::exchange(at_truth, false)) accumulator_.start(weights);
-    accumulator_.commit(arena_, changes_);
+    accumulator_.commit(arena_, std::span(std::as_const(wave_changes_)).first(count));
   }
   if (at_truth) {
     std::fill(weights.begin(), weights.end(), 0.0);
@@ -229,26 +228,26 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild_dense(const DualPoint& point, std::s
 }
 
 // Turns one example's masses into changes of w; returns <μ, Δ>, its entropy, and how far μ is from the local
-// polytope.
+// polytope. Joint states without a weight row change nothing.
 GapEvaluator::Rebuilt GapEvaluator::add_block(std::size_t m, const std::vector<Mass>& masses,
                                               std::vector<CliqueChange>* changes, Worker& worker) const {
   const FactorGraph g = data_[m];
   const Topology& top = g.topology();
   if (changes != nullptr) changes->clear();
   double infeasibility = 0;
-  worker.node_mass.assign(top.clique_offset[top.variables()], 0.0);
   const double scale = objective_.loss_scale(g);
   CompensatedSum loss, entropy;
   const bool smooth = objective_.gamma > 0 && changes != nullptr;  // of dense points all at once
   std::size_t at = 0;
-  std::vector<double>& factor_mass = worker.factor_mass;
-  worker.only_state.clear();
+  worker.mass_begin.clear();
   for (std::uint32_t a = 0; a < top.cliques(); ++a) {
+    const bool variable = a < top.variables();
     const std::uint32_t t = top.template_of(a);
     const std::uint32_t input = g.input_of(a);
+    const std::int32_t* const row_of = data_.templates()[t].row_of.data();
     const auto truth = static_cast<std::uint32_t>(joint_state(top, a, g.labels()));
     // What the clique's entropy counts in that of the labelling, on a forest.
-    const double share = a < top.variables() ? 1.0 - static_cast<double>(top.factors_of(a).size()) : 1.0;
+    const double share = smooth && variable ? 1.0 - static_cast<double>(top.factors_of(a).size()) : 1.0;
     double total = 0;
     double truth_mass = 0;
     const std::size_t first = at;
@@ -261,45 +260,77 @@ GapEvaluator::Rebuilt GapEvaluator::add_block(std::size_t m, const std::vector<M
       if (e.joint == truth) {
         truth_mass += e.mass;
       } else {
-        if (changes != nullptr) changes->push_back({t, input, e.joint, -e.mass});
-        if (a < top.variables()) loss.add(e.mass * scale * static_cast<double>(g.loss(a)));
+        if (row_of[e.joint] >= 0 && e.mass != 0 && changes != nullptr)
+          changes->push_back({t, input, e.joint, -e.mass});
+        if (variable) loss.add(e.mass * scale * static_cast<double>(g.loss(a)));
       }
-      if (a < top.variables()) worker.node_mass[top.clique_offset[a] + e.joint] += e.mass;
     }
-    if (changes != nullptr && truth_mass != 1) changes->push_back({t, input, truth, 1 - truth_mass});
+    if (changes != nullptr && truth_mass != 1 && row_of[truth] >= 0)
+      changes->push_back({t, input, truth, 1 - truth_mass});
     infeasibility = std::max(infeasibility, std::abs(total - 1));
-    if (a < top.variables()) {
-      worker.only_state.push_back(at == first + 1 ? masses[first].joint : several_states);
-      continue;
+    if (variable) {
+      worker.mass_begin.push_back(first);
+      if (a + 1 == top.variables()) worker.mass_begin.push_back(at);
+    } else {
+      const std::span<const Mass> own(masses.data() + first, at - first);
+      infeasibility = std::max(infeasibility, disagreement(top, a - top.variables(), own, masses, worker));
     }
-    // Aμ: the factor's marginals against its variables'.
-    const auto scope = top.scope_of(a - top.variables());
-    if (at == first + 1 && has_only(top, scope, worker.only_state, masses[first].joint)) {
-      for (const std::uint32_t i : scope)
-        infeasibility = std::max(
-            infeasibility,
-            std::abs(worker.node_mass[top.clique_offset[i] + worker.only_state[i]] - masses[first].mass));
-      continue;
-    }
-    factor_mass.clear();
-    for (const std::uint32_t i : scope)
-      for (std::uint32_t y = 0; y < top.states[i]; ++y)
-        factor_mass.push_back(worker.node_mass[top.clique_offset[i] + y]);
-    for (std::size_t e = first; e < at; ++e) {
-      std::uint32_t rest = masses[e].joint;
-      std::size_t end = factor_mass.size();
-      for (std::size_t j = scope.size(); j-- > 0;) {
-        const std::uint32_t k = top.states[scope[j]];
-        end -= k;
-        factor_mass[end + rest % k] -= masses[e].mass;
-        rest /= k;
-      }
-    }
-    for (const double difference : factor_mass) infeasibility = std::max(infeasibility, std::abs(difference));
   }
   // Masses that belong to no clique or joint state, or are out of order, were never reached.
   if (at != masses.size()) infeasibility = std::numeric_limits<double>::infinity();
   return {loss.value(), entropy.value(), infeasibility};
+}
+
+// Aμ: the largest difference of a factor's marginals and its variables', of which `masses` are the example's.
+double GapEvaluator::disagreement(const Topology& top, std::size_t factor, std::span<const Mass> own,
+                                  std::span<const Mass> masses, Worker& worker) {
+  const auto scope = top.scope_of(factor);
+  const auto masses_of = [&](std::uint32_t i) {
+    return masses.subspan(worker.mass_begin[i], worker.mass_begin[i + 1] - worker.mass_begin[i]);
+  };
+  double largest = 0;
+  if (scope.size() == 2 && top.states[scope[0]] == 2 && top.states[scope[1]] == 2) {
+    double mass[4] = {};
+    double first[2] = {};
+    double second[2] = {};
+    for (const Mass& e : own) mass[e.joint] += e.mass;
+    for (const Mass& e : masses_of(scope[0])) first[e.joint] += e.mass;
+    for (const Mass& e : masses_of(scope[1])) second[e.joint] += e.mass;
+    for (const double difference : {first[0] - (mass[0] + mass[1]), first[1] - (mass[2] + mass[3]),
+                                    second[0] - (mass[0] + mass[2]), second[1] - (mass[1] + mass[3])})
+      largest = std::max(largest, std::abs(difference));
+    return largest;
+  }
+  if (own.size() == 1) {
+    bool same = true;
+    for_each_state(top, scope, own[0].joint, [&](std::size_t j, std::uint32_t state) {
+      const auto of_variable = masses_of(scope[j]);
+      same = same && of_variable.size() == 1 && of_variable[0].joint == state;
+      if (same) largest = std::max(largest, std::abs(of_variable[0].mass - own[0].mass));
+    });
+    if (same) return largest;
+    largest = 0;
+  }
+  // Only where there are masses; the rest of the differences stays zero from factor to factor.
+  worker.places.clear();
+  std::vector<double>& difference = worker.difference;
+  if (difference.size() < top.clique_offset[top.variables()])
+    difference.resize(top.clique_offset[top.variables()], 0.0);
+  for (const std::uint32_t i : scope)
+    for (const Mass& e : masses_of(i)) {
+      worker.places.push_back(top.clique_offset[i] + e.joint);
+      difference[worker.places.back()] += e.mass;
+    }
+  for (const Mass& e : own)
+    for_each_state(top, scope, e.joint, [&](std::size_t j, std::uint32_t state) {
+      worker.places.push_back(top.clique_offset[scope[j]] + state);
+      difference[worker.places.back()] -= e.mass;
+    });
+  for (const std::uint64_t place : worker.places) {
+    largest = std::max(largest, std::abs(difference[place]));
+    difference[place] = 0;
+  }
+  return largest;
 }
 
 // Σ_m max_y Σ_α θ_α(y_α), θ relative to the truth; of a relaxation, its bound.

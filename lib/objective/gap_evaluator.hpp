@@ -92,8 +92,10 @@ class GapEvaluator {
   struct Worker {
     Potentials potentials;
     Scratch scratch;
-    std::vector<double> node_mass, factor_mass, zeros;
-    std::vector<std::uint32_t> only_state;  // of each variable, or several_states
+    std::vector<double> zeros;
+    std::vector<std::size_t> mass_begin;  // of each variable among the example's, and the end
+    std::vector<double> difference;       // of a factor's marginals and its variables'; zeros in between
+    std::vector<std::uint64_t> places;    // in it that are not
     std::vector<Mass> masses;
     LocalExample local;
     Buffer<double> table;
@@ -108,6 +110,8 @@ class GapEvaluator {
   // `changes` may be nullptr: only what is returned is wanted then.
   Rebuilt add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>* changes,
                     Worker& worker) const;
+  static double disagreement(const Topology& top, std::size_t factor, std::span<const Mass> own,
+                             std::span<const Mass> masses, Worker& worker);
   double hinge_sum(std::span<const double> weights);
   // The mean of H_m, whichever it is.
   double risk(std::span<const double> weights);
@@ -144,8 +148,7 @@ class GapEvaluator {
   std::vector<double> gradient_;
   std::uint64_t oracle_calls_ = 0;
   std::uint64_t version_ = 0;
-  // One wave of examples: their masses and the changes of w they ask for.
-  std::vector<std::vector<Mass>> wave_masses_;
+  // One wave of examples: the changes of w they ask for.
   std::vector<std::vector<CliqueChange>> wave_changes_;
   std::vector<CliqueChange> changes_;
   std::vector<std::vector<CliqueChange>> wave_rounded_;

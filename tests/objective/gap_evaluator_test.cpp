@@ -178,6 +178,30 @@ TEST(GapEvaluator, ReportsPointsThatAreNotFeasible) {
   EXPECT_NEAR(infeasibility([](auto& mu) { mu.clear(); }), 1, 1e-12);
 }
 
+// Pairs of binary variables: mass that is moved from any joint state to any other is missed by a variable.
+TEST(GapEvaluator, ReportsBinaryPairsThatDisagreeWithTheirVariables) {
+  const Dataset data = tiny_problem("multilabel_minimal");
+  const auto oracle = make_exact_oracle(data);
+  Arena arena(1);
+  GapEvaluator evaluator(data, objective_of(data, 0.1, Hamming::normalized), oracle.get(), arena);
+  std::vector<double> w(data.templates().storage());
+  const auto variables = static_cast<std::uint32_t>(data[0].variables());
+  for (std::uint32_t to = 0; to < 4; ++to) {
+    Mixture point(data, 5);
+    point.spoil = [&](std::vector<Mass>& mu) {
+      const auto from = std::find_if(mu.begin(), mu.end(),
+                                     [&](const Mass& e) { return e.clique == variables && e.joint != to; });
+      ASSERT_NE(from, mu.end());
+      from->mass -= 0.125;
+      mu.insert(from, {variables, to, 0.125});
+    };
+    point.spoilt = 0;
+    EXPECT_GE(evaluator.evaluate(point, w).infeasibility, 0.125 - 1e-12) << to;
+    point.spoil = {};
+    EXPECT_LE(evaluator.evaluate(point, w).infeasibility, 1e-14) << to;
+  }
+}
+
 TEST(GapEvaluator, CountsItsOracleCalls) {
   const Dataset data = tiny_problem("chain_shared");
   const auto oracle = make_exact_oracle(data);
