@@ -67,6 +67,7 @@ class Train {
 
     PredictOptions predicting;
     predicting.threads = options.threads;
+    predicting.inference = report.inference;
     if (verb_.json || !verb_.quiet) {  // else nobody sees the losses, which take an oracle call per example
       const Losses train_losses = evaluate(result.model, data, predicting);
       std::optional<Losses> test_losses;

@@ -36,7 +36,7 @@ void TrainFlags::set_up(Verb& verb, bool files) {
   verb.choice("--solver", solver_, solver_choices(), "auto picks by structure, and says why")->group(solving);
   verb.choice("--inference", inference_, std::string(inference_choices),
               "oracle: exact, or of the LP-relaxed hinge (lp, msd, roof-dual for pairs of binary variables); "
-              "auto picks by structure")
+              "auto picks by structure; errors at the end are of the labels that it finds")
       ->group(solving);
   app.add_option("--gap", numbers_.gap, "stop when (P − D)/max(1e-12, |P|) ≤ R; 0 never stops")
       ->type_name("R")

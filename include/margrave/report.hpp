@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "margrave/options.hpp"
+
 namespace margrave {
 
 /// How solving ended. A limit reached is a success with that status.
@@ -71,6 +73,9 @@ struct Report {
   Status status = Status::epoch_limit;
   std::string solver;
   std::string oracle;
+  /// For PredictOptions, what labels with the run's own inference: the relaxation it was asked for or chose;
+  /// automatic where its oracle is exact, which other data may be too dense for.
+  Inference inference = Inference::automatic;
   std::string reason;  ///< why this solver and oracle, or what went wrong
   Relaxation relaxation = Relaxation::exact;
   Evaluation last;  ///< of the weights in the model

@@ -12,8 +12,12 @@ constexpr double negligible = 1e-18;
 
 std::size_t best_vertex(const SimplexQp& qp) {
   std::size_t best = 0;
-  for (std::size_t k = 1; k < qp.count; ++k)
-    if (qp.gradient[k] > qp.gradient[best]) best = k;
+  double highest = qp.gradient[0];
+  for (std::size_t k = 1; k < qp.count; ++k) {
+    const bool higher = qp.gradient[k] > highest;
+    best = higher ? k : best;
+    highest = higher ? qp.gradient[k] : highest;
+  }
   return best;
 }
 
@@ -94,7 +98,7 @@ std::size_t pairwise_steps(const SimplexQp& qp, std::size_t most_steps, double t
       const double slope = qp.gradient[to] - qp.gradient[k];
       if (qp.weight[k] <= 0 || slope <= tolerance) continue;
       const double curvature = qp.scale * std::max(0.0, row[to] - 2 * row[k] + qp.gram[k * qp.stride + k]);
-      const double length = line_search(slope, curvature, qp.weight[k]);
+      const double length = std::min(qp.weight[k], slope / curvature);  // infinite where there is none
       const double gain = length * (slope - length * curvature / 2);
       if (gain <= best_gain) continue;
       best_gain = gain;

@@ -49,6 +49,7 @@ PathResult path(const Dataset& data, const Dataset* held_out, const TrainOptions
     point.C = 1 / (lambda * static_cast<double>(data.size()));
     point.report = std::move(trained.report);
     point.warm = handover.taken;
+    predicting.inference = point.report.inference;
     point.train = evaluate(trained.model, data, predicting);
     if (held_out != nullptr) point.held_out = evaluate(trained.model, *held_out, predicting);
     result.points.push_back(std::move(point));

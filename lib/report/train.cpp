@@ -215,6 +215,8 @@ TrainResult train_with(const Dataset& data, const TrainOptions& given, std::uint
   report.status = outcome.status;
   report.solver = solver->name();
   report.oracle = oracle ? oracle->name() : "msd";
+  if (!oracle || !oracle->exact())
+    report.inference = parse_choice<Inference>("inference", inference_choices, report.oracle);
   report.reason = outcome.reason.empty() ? chosen.reason : outcome.reason;
   // Entropies of single cliques are not the entropy of a labelling, not even on forests.
   const bool surrogate = clique_wise(options.solver) && objective.gamma > 0;

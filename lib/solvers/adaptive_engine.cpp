@@ -248,7 +248,7 @@ class AdaptiveEngine final : public Solver {
     if (rounds_ > 0) {
       std::vector<double> scale(tau_.size());
       for (std::size_t k = 0; k < tau_.size(); ++k) scale[k] = std::sqrt(tau_[k]);
-      scaled = std::make_unique<const Dataset>(scale_features(problem_.data, scale));
+      scaled = std::make_unique<const Dataset>(scale_features(problem_.data, scale, problem_.arena));
     }
     round_ = std::make_unique<Round>(problem_, inner_objective_, std::move(scaled), options_.inner,
                                      problem_.seed + rounds_);

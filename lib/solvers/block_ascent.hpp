@@ -12,7 +12,7 @@
 //
 // Lanes (BcfwOptions::lanes) are the same in deterministic mode: a fixed number of copies of w, on each of
 // which a run of visits is made, whoever makes them. What became of all copies is joined by one line search
-// (block_lanes.cpp).
+// (block_lanes.cpp). Asynchronous visits: block_async.cpp.
 //
 // Problem::delay = D replays on one thread what staleness costs: visit k proposes against w as of D visits
 // earlier, and its line search and change are of the current w.
@@ -78,6 +78,10 @@ class BlockAscent {
   const WeightStore& weights() const { return weights_; }
   // Block gaps when the oracle was last asked, less what was gained since; infinite before the first time.
   std::span<const double> gaps() const { return gap_; }
+  // What was found among its cached vertices when each example was last visited in the passes under way.
+  std::span<const double> cached_gaps() const { return cached_gap_; }
+  // D at the point of the blocks, which have a cache.
+  double dual() const;
   std::uint64_t oracle_calls() const;
   std::uint64_t bytes() const;
   std::optional<WorkSplit> work() const;
@@ -119,7 +123,7 @@ class BlockAscent {
   Problem problem_;
   std::unique_ptr<DualBlocks> blocks_;
   WeightStore weights_;
-  std::vector<double> gap_;
+  std::vector<double> gap_, cached_gap_;
   std::vector<BlockWorker> workers_;
   std::vector<BlockStep> steps_;
   CachedProgram program_;

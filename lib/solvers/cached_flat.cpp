@@ -61,35 +61,44 @@ void CachedProgram::propose_flat(const double* w, BlockWorker& worker, BlockStep
   const FlatView view = flat_view(m);
   const FlatFeatures::Example x = flat_->example(m);
   double* scores = worker.scores.reserve(view.stride);
-  for (std::size_t j = 0; j < view.cliques.size(); ++j) scores[j] = x.score(view.cliques[j], w);
+  x.scores(view.cliques, w, scores);
   std::fill(scores + view.cliques.size(), scores + view.stride, 0.0);
   const double* loss = loss_.data() + begin_[m];
   double* gradient = worker.gradient.reserve(2 * n);
-  gradient[0] = loss[0];
-  for (std::size_t k = 1; k < n; ++k) gradient[k] = loss[k] + kernels().dot(view.row(k), scores, view.stride);
+  gradient[0] = 0;
+  kernels().dot_rows(view.rows, view.stride, n - 1, scores, view.stride, gradient + 1);
+  for (std::size_t k = 0; k < n; ++k) gradient[k] += loss[k];
   const Shelf& s = shelves_[m / shelf_examples];
   const double* gram = s.gram.data() + s.record[m % shelf_examples].gram;
   double largest = 0;
   if (!propose_moves(gradient, gram, worker.company, step, largest)) return;
-  step.coefficient.assign(view.stride, 0.0);
-  for (std::size_t i = 0; i < step.moved.size(); ++i)
-    if (step.moved[i] > 0)
-      kernels().add_outer(view.row(step.moved[i]), view.stride, &step.difference[i], 1, 1,
-                          step.coefficient.data());
-  step.slope = step.loss_change;
+  // The base has no row, and nothing to add.
+  const auto base = std::find(step.moved.begin(), step.moved.end(), 0U);
+  if (base != step.moved.end()) {
+    step.difference[static_cast<std::size_t>(base - step.moved.begin())] = step.difference.back();
+    *base = step.moved.back();
+    step.difference.pop_back();
+    step.moved.pop_back();
+  }
+  for (std::uint32_t& k : step.moved) --k;
+  step.coefficient.resize(view.stride);
+  kernels().sum_rows(view.rows, view.stride, step.moved.data(), step.difference.data(), step.moved.size(),
+                     view.stride, step.coefficient.data());
+  double slope = step.loss_change;
   for (std::size_t j = 0; j < view.cliques.size(); ++j) {
     if (std::abs(step.coefficient[j]) <= cancelling * largest) continue;
     step.terms.push_back({view.cliques[j], step.coefficient[j]});
-    step.slope += step.coefficient[j] * scores[j];
+    slope += step.coefficient[j] * scores[j];
   }
+  step.slope = slope;
 }
 
 CachedProgram::Step CachedProgram::visit_flat_pair(std::size_t m, double* w, double company) {
   const FlatView view = flat_view(m);
   const FlatFeatures::Example x = flat_->example(m);
-  double slope = loss_[begin_[m] + 1];
-  for (std::size_t j = 0; j < view.cliques.size(); ++j)
-    slope += static_cast<double>(view.rows[j]) * x.score(view.cliques[j], w);
+  std::array<double, FlatFeatures::most_cliques> scores;
+  x.scores(view.cliques, w, scores.data());
+  const double slope = loss_[begin_[m] + 1] + kernels().dot(view.rows, scores.data(), view.cliques.size());
   double change = 0;
   const Step step = move_pair(m, slope, company, change);
   for (std::size_t j = 0; j < view.cliques.size() && change != 0; ++j)

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "solvers/cached_program.hpp"
@@ -36,6 +37,7 @@ void CachedProgram::make_room() {
   begin_.reserve(examples() + 1);
   for (Shelf& s : shelves_) {
     s.record.reserve(shelf_examples + 1);
+    widen(s.chosen);
     widen(s.gram);
     widen(s.run);
     widen(s.part);
@@ -52,19 +54,29 @@ void CachedProgram::compile(const VertexCache& cache, Members members) {
 }
 
 void CachedProgram::choose_members(const VertexCache& cache, Members members) {
-  begin_.assign(1, 0);
+  begin_.assign(examples() + 1, 0);
+  make_shelves();
+  problem_.arena.for_each_block(examples(), shelf_examples, [&](std::size_t first, std::size_t last, int) {
+    std::vector<std::uint32_t>& chosen = shelves_[first / shelf_examples].chosen;
+    chosen.clear();
+    for (std::size_t m = first; m < last; ++m) {
+      const VertexCache::Block b = cache.block(m);
+      const std::size_t before = chosen.size();
+      for (std::uint32_t k = 0; k < b.count; ++k)
+        if (members == Members::all || b.weight[k] > 0) chosen.push_back(k);
+      if (chosen.size() == before + 1) chosen.pop_back();
+      begin_[m + 1] = chosen.size() - before;
+    }
+  });
+  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
   number_.clear();
-  for (std::size_t m = 0; m < examples(); ++m) {
-    const VertexCache::Block b = cache.block(m);
-    for (std::uint32_t k = 0; k < b.count; ++k)
-      if (members == Members::all || b.weight[k] > 0) number_.push_back(k);
-    if (number_.size() == begin_.back() + 1) number_.pop_back();
-    begin_.push_back(number_.size());
-  }
+  for (const Shelf& s : shelves_) number_.insert(number_.end(), s.chosen.begin(), s.chosen.end());
 }
 
+void CachedProgram::make_shelves() { shelves_.resize((examples() + shelf_examples - 1) / shelf_examples); }
+
 void CachedProgram::fill_shelves(const VertexCache& cache) {
-  shelves_.resize((examples() + shelf_examples - 1) / shelf_examples);
+  make_shelves();
   weight_.resize(begin_.back());
   loss_.resize(begin_.back());
   problem_.arena.for_each_block(examples(), shelf_examples, [&](std::size_t first, std::size_t last, int) {
@@ -83,6 +95,7 @@ void CachedProgram::fill_shelves(const VertexCache& cache) {
       if (list.kind == InputKind::sparse)
         list.value =
             static_cast<const float*>(static_cast<const void*>(s.word.data())) + list.index + list.count;
+    s.inputs = count_inputs(s, first, last);
   });
 }
 
@@ -200,15 +213,19 @@ std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uin
   return static_cast<std::uint32_t>(s.list.size() - 1);
 }
 
-bool CachedProgram::has_short_visits() const {
+// That the visits of a shelf's examples are about.
+std::uint64_t CachedProgram::count_inputs(const Shelf& s, std::size_t first, std::size_t last) const {
   std::uint64_t numbers = 0;
-  if (flat_ != nullptr) {
-    for (std::size_t m = 0; m < examples(); ++m)
-      for (const std::uint32_t c : flat_view(m).cliques) numbers += flat_->example(m).inputs(c);
-    return numbers < short_visit * examples();
-  }
-  for (const Shelf& s : shelves_)
-    for (const List& list : s.list) numbers += list.count;
+  for (const List& list : s.list) numbers += list.count;
+  for (std::size_t m = first; m < last && flat_ != nullptr; ++m)
+    for (const std::uint32_t c : flat_view(m).cliques) numbers += flat_->example(m).inputs(c);
+  return numbers;
+}
+
+bool CachedProgram::has_short_visits() const {
+  const std::uint64_t numbers =
+      std::accumulate(shelves_.begin(), shelves_.end(), std::uint64_t{0},
+                      [](std::uint64_t sum, const Shelf& s) { return sum + s.inputs; });
   return numbers < short_visit * examples();
 }
 
@@ -237,8 +254,8 @@ std::uint64_t CachedProgram::bytes() const {
   const auto of = [](const auto& memory) { return memory.capacity() * sizeof(memory[0]); };
   std::uint64_t sum = of(begin_) + of(number_) + of(weight_) + of(loss_);
   for (const Shelf& s : shelves_)
-    sum +=
-        of(s.record) + of(s.gram) + of(s.run) + of(s.part) + of(s.term) + of(s.list) + of(s.word) + of(s.row);
+    sum += of(s.chosen) + of(s.record) + of(s.gram) + of(s.run) + of(s.part) + of(s.term) + of(s.list) +
+           of(s.word) + of(s.row);
   return sum;
 }
 

@@ -119,9 +119,11 @@ class CachedProgram {
   };
   // The examples of one block of the data.
   struct Shelf {
-    std::vector<Record> record;      // one more than examples
-    std::vector<double> gram;        // count × count
-    std::vector<std::uint32_t> run;  // of each vertex, the end of its parts, counted from the example's
+    std::vector<std::uint32_t> chosen;  // numbers of the vertices that take part
+    std::uint64_t inputs = 0;           // that visits of all these examples are about
+    std::vector<Record> record;         // one more than examples
+    std::vector<double> gram;           // count × count
+    std::vector<std::uint32_t> run;     // of each vertex, the end of its parts, counted from the example's
     std::vector<Part> part;
     std::vector<Term> term;
     std::vector<List> list;
@@ -147,7 +149,9 @@ class CachedProgram {
   };
 
   void choose_members(const VertexCache& cache, Members members);
+  void make_shelves();
   void fill_shelves(const VertexCache& cache);
+  std::uint64_t count_inputs(const Shelf& shelf, std::size_t first, std::size_t last) const;
   void add_example(const VertexCache& cache, std::size_t m, Shelf& shelf);
   // Weights, losses and products.
   void add_numbers(const VertexCache::Block& block, std::size_t m, Shelf& shelf);

@@ -72,6 +72,7 @@ struct BlockWorker {
   double company = 1;      // changes of w are that many times too large: visits beside this one pull alike
   Buffer<double> replica;  // asynchronous mode: this worker's view of w
   bool has_replica = false;
+  std::size_t unpublished = 0;  // visits whose changes the other workers do not have yet
   std::uint64_t replica_version = 0;
   BlockStep step;   // asynchronous mode
   AtomicAdds adds;  // asynchronous mode

@@ -57,7 +57,7 @@ std::optional<Dataset> with_strongest_features(const Problem& problem, std::size
                    std::greater<>());
   const double least = sizes[most];
   for (double& slope : slopes) slope = std::abs(slope) > least ? 1 : 0;
-  return scale_features(data, slopes);
+  return scale_features(data, slopes, problem.arena);
 }
 
 }  // namespace margrave

@@ -52,6 +52,7 @@ PassExtrapolation::PassExtrapolation(const Problem& problem, CachedProgram& prog
     : problem_(problem),
       program_(program),
       weights_(weights),
+      shards_(weights.size()),
       worthwhile_(weights.size() <=
                   problem.data.columns().index.size() + problem.data.columns().value.size()) {
   const std::size_t examples = problem.data.size();
@@ -177,10 +178,14 @@ void PassExtrapolation::set_target(std::span<const double> coefficient) {
     part.loss = k.dot_dd(all + begin, program_.losses().data() + begin, end - begin);
   });
   target_.loss = sum_losses();
-  target_.w.assign(now_.w.size(), 0.0);
-  for (std::size_t i = 0; i < coefficient.size(); ++i)
-    k.add_scaled(directions_[i].w.data(), target_.w.size(), coefficient[i], target_.w.data());
-  for (const Part& part : parts_) k.add_scaled(part.w.data(), part.w.size(), 1.0, target_.w.data());
+  target_.w.resize(now_.w.size());
+  shards_.for_each_run(problem_.arena, [&](std::uint64_t begin, std::uint64_t end) {
+    double* const w = target_.w.data() + begin;
+    std::fill_n(w, end - begin, 0.0);
+    for (std::size_t i = 0; i < coefficient.size(); ++i)
+      k.add_scaled(directions_[i].w.data() + begin, end - begin, coefficient[i], w);
+    for (const Part& part : parts_) k.add_scaled(part.w.data() + begin, end - begin, 1.0, w);
+  });
 }
 
 double PassExtrapolation::extrapolate() {

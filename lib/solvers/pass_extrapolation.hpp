@@ -77,6 +77,7 @@ class PassExtrapolation {
   Problem problem_;
   CachedProgram& program_;
   WeightStore& weights_;
+  Shards shards_;
   bool worthwhile_;            // vectors as long as w are small beside a pass
   Place from_, now_, target_;  // where the last pass started, ended, and where to go from there
   std::array<Place, most_steps + 1> directions_;  // the pass, then the last steps, youngest first

@@ -52,7 +52,7 @@ class Control final : public EpochControl {
     }
     return true;
   }
-  bool enough(double relative_gap) const override { return relative_gap <= gap_; }
+  bool enough(double relative_gap) const override { return gap_ > 0 && relative_gap <= gap_; }
   double seconds() const { return seconds_since(start_); }
   Status why() const { return why_; }
 
@@ -130,8 +130,10 @@ class Loop {
   }
 
   bool one_epoch() {
-    Control control(hooks_, options_.max_seconds - outcome_.progress.train_seconds, options_.gap,
-                    outcome_.progress.epoch + 1);
+    const std::uint64_t epoch = outcome_.progress.epoch + 1;
+    // No gap is enough in epochs after which nobody looks.
+    const double gap = epoch % options_.evaluate_every == 0 ? options_.gap : 0;
+    Control control(hooks_, options_.max_seconds - outcome_.progress.train_seconds, gap, epoch);
     solver_.prepare();
     const bool finished = solver_.epoch(control);
     outcome_.progress.train_seconds += control.seconds();

@@ -4,6 +4,7 @@
 // quadratic program of optim/simplex_qp.hpp with s = 1/(λM): many steps cost O(vertices) each and touch
 // neither inputs nor w.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -23,6 +24,7 @@ namespace {
 constexpr double negligible = 1e-14;      // gaps and gradient differences below are rounding
 constexpr std::uint32_t keep_unused = 2;  // labellings without weight that outlive an epoch
 constexpr double block_accuracy = 0.1;    // a visit ends when the block's gap is this part of what it was
+constexpr double rounding = 1e-12;        // of a sum of weights
 constexpr double same_score = 1e-9;       // two sums of one score differ by less
 constexpr double same_product = 1e-9;  // two sums of one inner product differ by less, as part of the lengths
 
@@ -98,7 +100,7 @@ class VertexBlocks final : public DualBlocks {
     const Topology& top = problem_.data[m].topology();
     const VertexCache::Block b = cache_.block(m);
     if (flat_) {
-      append_flat_masses(m, top, b, out);
+      append_flat_masses(m, b, out);
       return;
     }
     std::vector<std::size_t> cursor(b.fractional != nullptr ? b.count : 0);
@@ -108,12 +110,11 @@ class VertexBlocks final : public DualBlocks {
     if (weighted.empty()) return;
     // Where all agree, they have one joint state, with the mass of all.
     const std::vector<std::uint8_t> differs = differing(top, b, weighted);
-    double whole = 0;
-    for (const std::uint32_t k : weighted) whole += b.weight[k];
+    const double all = whole(b);
     for (std::uint32_t a = 0; a < top.cliques(); ++a) {
       if (b.fractional == nullptr && none_marked(top, a, differs)) {
         const CachedLabel* labels = b.labels + std::size_t{weighted.front()} * top.variables();
-        out.push_back({a, static_cast<std::uint32_t>(joint_state(top, a, labels)), whole});
+        out.push_back({a, static_cast<std::uint32_t>(joint_state(top, a, labels)), all});
         continue;
       }
       const auto first = static_cast<std::ptrdiff_t>(out.size());
@@ -228,8 +229,8 @@ class VertexBlocks final : public DualBlocks {
     double* scores = worker.scores.reserve(b.row_stride);
     flat_->scores(m, worker.potentials, scores);
     double* gradient = worker.gradient.reserve(std::size_t{2} * b.capacity);
-    for (std::uint32_t k = 0; k < b.count; ++k)
-      gradient[k] = b.loss[k] + kernels().dot(b.row(k), scores, b.row_stride);
+    kernels().dot_rows(b.rows, b.row_stride, b.count, scores, b.row_stride, gradient);
+    for (std::uint32_t k = 0; k < b.count; ++k) gradient[k] += b.loss[k];
     return gradient;
   }
 
@@ -260,16 +261,22 @@ class VertexBlocks final : public DualBlocks {
     return sum * problem_.objective.loss_scale(g);
   }
 
-  void append_flat_masses(std::size_t m, const Topology& top, const VertexCache::Block& b,
-                          std::vector<Mass>& out) const {
-    std::vector<double> cells(top.cells(), 0.0);
-    for (std::uint32_t k = 0; k < b.count; ++k) {
-      if (b.weight[k] == 0) continue;
-      flat_->for_each_mass(m, b.row(k), [&](std::uint32_t a, std::uint32_t joint, float mass) {
-        cells[top.clique_offset[a] + joint] += b.weight[k] * static_cast<double>(mass);
-      });
-    }
-    append_cells(top, cells, out);
+  // Σ of the weights. Where they miss one by rounding alone, it is one: cliques whose vertices agree with the
+  // truth then change nothing, and are most of all.
+  static double whole(const VertexCache::Block& b) {
+    const double sum = std::accumulate(b.weight, b.weight + b.count, 0.0);
+    return std::abs(sum - 1) <= rounding ? 1.0 : sum;
+  }
+
+  // Rows are linear in their vertices: that of the mixture is made first, then its masses.
+  void append_flat_masses(std::size_t m, const VertexCache::Block& b, std::vector<Mass>& out) const {
+    std::array<double, FlatFeatures::most_cliques> row;
+    std::fill_n(row.begin(), b.row_stride, 0.0);
+    for (std::uint32_t k = 0; k < b.count; ++k)
+      if (b.weight[k] != 0) kernels().add_outer(b.row(k), b.row_stride, &b.weight[k], 1, 1, row.data());
+    flat_->for_each_mass(m, row.data(), whole(b), [&](std::uint32_t a, std::uint32_t joint, double mass) {
+      out.push_back({a, joint, mass});
+    });
   }
 
   void restore_vertices(ByteReader& in) {
@@ -363,10 +370,9 @@ class VertexBlocks final : public DualBlocks {
     const double largest = find_moves({from, b.count}, step);
     if (step.moved.empty()) return;
     if (b.rows != nullptr) {
-      step.coefficient.assign(b.row_stride, 0.0);
-      for (std::size_t i = 0; i < step.moved.size(); ++i)
-        kernels().add_outer(b.row(step.moved[i]), b.row_stride, &step.difference[i], 1, 1,
-                            step.coefficient.data());
+      step.coefficient.resize(b.row_stride);
+      kernels().sum_rows(b.rows, b.row_stride, step.moved.data(), step.difference.data(), step.moved.size(),
+                         b.row_stride, step.coefficient.data());
       step.terms.resize(b.row_stride);
       std::size_t found = 0;
       for (std::uint32_t c = 0; c < b.row_stride; ++c) {

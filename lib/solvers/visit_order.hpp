@@ -30,6 +30,13 @@ class VisitOrder {
   // less than 1. Repeated visits go into later rounds, so that a batch holds an example once.
   void sample(Random random, std::span<const double> gap, std::uint32_t most_visits);
 
+  // Of an order of one round: only the examples that are wanted, in the order they had.
+  template <class Wanted>
+  void keep(Wanted&& wanted) {
+    std::erase_if(order_, [&](std::uint32_t m) { return !wanted(m); });
+    round_end_.assign(1, order_.size());
+  }
+
   std::size_t size() const { return order_.size(); }
   std::uint32_t operator[](std::size_t i) const { return order_[i]; }
   // The batch that starts at `begin`: at most `batch` visits, ending early where a round ends.

@@ -80,8 +80,8 @@ FlatFeatures::FlatFeatures(const Dataset& data) : data_(&data) {
 
 void FlatFeatures::fractional(std::size_t m, const float* row, std::vector<Mass>& out) const {
   out.clear();
-  for_each_mass(m, row, [&](std::uint32_t a, std::uint32_t joint, float mass) {
-    if (mass < 1) out.push_back({a, joint, static_cast<double>(mass)});
+  for_each_mass(m, row, 1.0F, [&](std::uint32_t a, std::uint32_t joint, float mass) {
+    if (mass > 0 && mass < 1) out.push_back({a, joint, static_cast<double>(mass)});
   });
 }
 

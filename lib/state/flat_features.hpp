@@ -12,7 +12,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -48,9 +51,11 @@ class FlatFeatures {
   void write(std::size_t m, const Labels& labels, std::span<const Mass> fractional, float* row) const;
   // The masses of a row's vertex where it is no labelling, as split_masses() leaves them.
   void fractional(std::size_t m, const float* row, std::vector<Mass>& out) const;
-  // visit(clique, joint, mass) for all masses of a row's vertex, in order.
-  template <class Visit>
-  void for_each_mass(std::size_t m, const float* row, Visit&& visit) const;
+  // visit(clique, joint, mass) for all joint states of all cliques in order: of a row's vertex, or of a
+  // mixture of vertices, whose weights have the sum `whole`, from the mixture of their rows. What rounding
+  // may have left of a mass is none. Those without are shown as well: which have some is not to be predicted.
+  template <class Number, class Visit>
+  void for_each_mass(std::size_t m, const Number* row, Number whole, Visit&& visit) const;
   // The row of what the truth has, [y*_c = 1].
   const float* truth(std::size_t m) const { return truth_.data() + truth_begin_[m]; }
 
@@ -69,6 +74,20 @@ class FlatFeatures {
       const double* row = w + shape_->place[c];
       if (c >= shape_->first_single) return *row;
       return shared_ != nullptr ? kernels_->dot(shared_, row, shared_count_) : input_score(c, row);
+    }
+    // out[j] = <w, x_c> of the cliques, which are in order.
+    void scores(std::span<const std::uint32_t> cliques, const double* w, double* out) const {
+      const std::uint64_t* place = shape_->place.data();
+      std::size_t j = 0;
+      if (shared_ != nullptr) {
+        std::array<std::uint64_t, most_cliques> rows;
+        for (; j < cliques.size() && cliques[j] < shape_->first_single; ++j) rows[j] = place[cliques[j]];
+        kernels_->dot_places(shared_, shared_count_, w, rows.data(), j, out);
+      } else {
+        for (; j < cliques.size() && cliques[j] < shape_->first_single; ++j)
+          out[j] = input_score(cliques[j], w + place[cliques[j]]);
+      }
+      for (; j < cliques.size(); ++j) out[j] = w[place[cliques[j]]];
     }
     // w += coefficient·x_c
     void add(std::uint32_t c, double coefficient, double* w) const {
@@ -133,24 +152,30 @@ void FlatFeatures::write_states(const Topology& top, const Labels& labels, float
     row[n + c] = row[top.scope[std::size_t{2} * c]] * row[top.scope[std::size_t{2} * c + 1]];
 }
 
-template <class Visit>
-void FlatFeatures::for_each_mass(std::size_t m, const float* row, Visit&& visit) const {
+template <class Number, class Visit>
+void FlatFeatures::for_each_mass(std::size_t m, const Number* row, Number whole, Visit&& visit) const {
+  // A few roundings of numbers up to one; what is less than zero by more is shown.
+  constexpr Number least = 32 * std::numeric_limits<Number>::epsilon();
   const Topology& top = (*data_)[m].topology();
   const float* base = truth(m);
   const auto n = static_cast<std::uint32_t>(top.variables());
-  const auto mass = [&](std::size_t a) { return row[a] + base[a]; };
+  const auto mass = [&](std::size_t a) { return row[a] + whole * static_cast<Number>(base[a]); };
+  const auto show = [&](std::uint32_t a, std::uint32_t joint, Number value) {
+    visit(a, joint, std::abs(value) > least ? value : Number{0});
+  };
   for (std::uint32_t i = 0; i < n; ++i) {
-    const float one = mass(i);
-    if (one < 1) visit(i, 0U, 1 - one);
-    if (one > 0) visit(i, 1U, one);
+    const Number one = mass(i);
+    show(i, 0U, whole - one);
+    show(i, 1U, one);
   }
   for (std::uint32_t c = 0; c < top.factors(); ++c) {
-    const float first = mass(top.scope[std::size_t{2} * c]);
-    const float second = mass(top.scope[std::size_t{2} * c + 1]);
-    const float both = mass(n + c);
-    const float joint[] = {1 - first - second + both, second - both, first - both, both};
-    for (std::uint32_t y = 0; y < 4; ++y)
-      if (joint[y] > 0) visit(n + c, y, joint[y]);
+    const Number first = mass(top.scope[std::size_t{2} * c]);
+    const Number second = mass(top.scope[std::size_t{2} * c + 1]);
+    const Number both = mass(n + c);
+    show(n + c, 0U, whole - first - second + both);
+    show(n + c, 1U, second - both);
+    show(n + c, 2U, first - both);
+    show(n + c, 3U, both);
   }
 }
 

@@ -1,12 +1,15 @@
 #include "state/scaled_features.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "margrave/error.hpp"
 
 namespace margrave {
@@ -15,10 +18,16 @@ namespace {
 
 // Below this share of non-zeros a vector is kept as a sparse one, as DatasetBuilder does.
 constexpr double dense_share = 0.4;
+constexpr std::size_t together = 64;  // inputs that one thread scales in a row
+constexpr std::uint32_t nothing = 0;  // number of the vector of zeros, which fits every template
+constexpr std::uint64_t most_inputs = std::numeric_limits<std::uint32_t>::max();
 
+// Vectors are counted first and written then, so that each thread knows its places in columns that are
+// allocated once: there is one vector for every weight row, many times the data.
 class FeatureScaler {
  public:
-  FeatureScaler(const Dataset& data, std::span<const double> scale) : data_(data), scale_(scale) {}
+  FeatureScaler(const Dataset& data, std::span<const double> scale, Arena& arena)
+      : data_(data), scale_(scale), arena_(arena) {}
 
   Dataset run() {
     DatasetColumns columns = data_.columns();  // shares what it does not replace
@@ -31,106 +40,161 @@ class FeatureScaler {
       const FactorGraph graph = data_[m];
       const Topology& top = graph.topology();
       for (std::size_t i = 0; i < top.variables(); ++i)
-        variable_input.push_back(scaled(top.template_of(i), graph.input_of(i)));
+        variable_input.push_back(job_of(top.template_of(i), graph.input_of(i)));
       const auto [run, is_new] =
           runs.try_emplace({examples[m].topology, examples[m].factor_begin}, factor_input.size());
       examples[m].factor_begin = run->second;
       for (std::size_t a = top.variables(); is_new && a < top.cliques(); ++a)
-        factor_input.push_back(scaled(top.template_of(a), graph.input_of(a)));
+        factor_input.push_back(job_of(top.template_of(a), graph.input_of(a)));
     }
+    scale_inputs(columns);
+    const auto name = [&](std::uint32_t& job) { job = jobs_[job].number; };
+    std::for_each(variable_input.begin(), variable_input.end(), name);
+    std::for_each(factor_input.begin(), factor_input.end(), name);
     columns.examples = std::move(examples);
     columns.variable_input = std::move(variable_input);
     columns.factor_input = std::move(factor_input);
-    columns.inputs = std::move(inputs_);
-    columns.index = std::move(index_);
-    columns.value = std::move(value_);
     return {data_.templates(), std::move(columns)};
   }
 
  private:
-  // The number of a clique's scaled input, made once for each template it is used with.
-  std::uint32_t scaled(std::uint32_t template_index, std::uint32_t input) {
-    const std::uint64_t key = std::uint64_t{template_index} << 32U | input;
-    const auto known = numbers_.find(key);
-    if (known != numbers_.end()) return known->second;
-    const Template& t = data_.templates()[template_index];
-    const InputView x = data_.input(input);
-    const bool plain = x.kind != InputKind::per_state;
-    std::uint32_t number = 0;
-    if (plain && t.rows <= 1) {
-      number = add(t, 0, x);  // one row: the scales are those of all states
-    } else {
-      std::vector<std::uint32_t> of_row, of_state(t.joint_states());
-      for (std::uint32_t row = 0; plain && row < t.rows; ++row) of_row.push_back(add(t, row, x));
-      for (std::size_t y = 0; y < of_state.size(); ++y) {
-        const std::int32_t row = t.row_of[y];
-        if (row < 0) {
-          of_state[y] = nothing();
-        } else {
-          const auto r = static_cast<std::uint32_t>(row);
-          of_state[y] = plain ? of_row[r] : add(t, r, data_.input(x.index[y]));
-        }
+  struct Extent {
+    std::uint64_t inputs = 0, index = 0, value = 0;
+  };
+  // A clique's input, made once for each template it is used with.
+  struct Job {
+    std::uint32_t template_index, input;
+    Extent extent;         // of its vectors: how much, and then where from
+    std::uint32_t number;  // of what it becomes
+  };
+  // Where vectors go: nowhere while they are counted.
+  struct Place {
+    DatasetColumns::Input* inputs = nullptr;
+    std::uint32_t* index = nullptr;
+    float* value = nullptr;
+    Extent at;
+
+    std::uint32_t append(InputKind kind, std::span<const std::uint32_t> new_index,
+                         std::span<const float> new_value) {
+      if (inputs != nullptr) {
+        const std::size_t count = std::max(new_index.size(), new_value.size());
+        inputs[at.inputs] = {at.index, at.value, static_cast<std::uint32_t>(count), kind};
+        std::copy(new_index.begin(), new_index.end(), index + at.index);
+        std::copy(new_value.begin(), new_value.end(), value + at.value);
       }
-      number = append(InputKind::per_state, static_cast<std::uint32_t>(of_state.size()));
-      index_.insert(index_.end(), of_state.begin(), of_state.end());
+      at.index += new_index.size();
+      at.value += new_value.size();
+      return static_cast<std::uint32_t>(at.inputs++);
     }
-    numbers_.emplace(key, number);
-    return number;
+  };
+  // A thread's memory.
+  struct Scratch {
+    std::vector<std::uint32_t> index, of_row, of_state;
+    std::vector<float> value, dense;
+  };
+
+  std::uint32_t job_of(std::uint32_t template_index, std::uint32_t input) {
+    const std::uint64_t key = std::uint64_t{template_index} << 32U | input;
+    const auto [known, is_new] = known_.try_emplace(key, static_cast<std::uint32_t>(jobs_.size()));
+    if (is_new) jobs_.push_back({template_index, input, {}, nothing});
+    return known->second;
+  }
+
+  void scale_inputs(DatasetColumns& columns) {
+    for_each_job([](Job& job, const Place& counted) { job.extent = counted.at; },
+                 [](const Job&) { return Place{}; });
+    Extent sum{1, 0, 0};  // behind the vector of zeros
+    for (Job& job : jobs_) {
+      const Extent begin = sum;
+      sum.inputs += job.extent.inputs;
+      sum.index += job.extent.index;
+      sum.value += job.extent.value;
+      job.extent = begin;
+    }
+    if (sum.inputs > most_inputs) throw UsageError("more than 2^32 - 1 scaled input vectors");
+    const auto inputs = std::make_shared<Buffer<DatasetColumns::Input>>(sum.inputs);
+    const auto index = std::make_shared<Buffer<std::uint32_t>>(sum.index);
+    const auto value = std::make_shared<Buffer<float>>(sum.value);
+    (*inputs)[nothing] = {0, 0, 0, InputKind::sparse};
+    for_each_job([](Job&, const Place&) {},
+                 [&](const Job& job) {
+                   return Place{inputs->data(), index->data(), value->data(), job.extent};
+                 });
+    columns.inputs = {inputs, inputs->data(), sum.inputs};
+    columns.index = {index, index->data(), sum.index};
+    columns.value = {value, value->data(), sum.value};
+  }
+
+  // Appends what each job makes to place(job); after(job, where that ended).
+  template <class After, class PlaceOf>
+  void for_each_job(After after, PlaceOf place) {
+    arena_.for_each_block(jobs_.size(), together, [&](std::size_t begin, std::size_t end, int) {
+      Scratch scratch;
+      for (std::size_t j = begin; j < end; ++j) {
+        Place out = place(jobs_[j]);
+        jobs_[j].number = scaled(jobs_[j], scratch, out);
+        after(jobs_[j], out);
+      }
+    });
+  }
+
+  // The number of a clique's scaled input.
+  std::uint32_t scaled(const Job& job, Scratch& scratch, Place& out) const {
+    const Template& t = data_.templates()[job.template_index];
+    const InputView x = data_.input(job.input);
+    const bool plain = x.kind != InputKind::per_state;
+    if (plain && t.rows <= 1)
+      return add(t, 0, x, scratch, out);  // one row: its scales are those of all states
+    scratch.of_row.clear();
+    scratch.of_state.resize(t.joint_states());
+    for (std::uint32_t row = 0; plain && row < t.rows; ++row)
+      scratch.of_row.push_back(add(t, row, x, scratch, out));
+    for (std::size_t y = 0; y < scratch.of_state.size(); ++y) {
+      const std::int32_t row = t.row_of[y];
+      if (row < 0) {
+        scratch.of_state[y] = nothing;
+      } else {
+        const auto r = static_cast<std::uint32_t>(row);
+        scratch.of_state[y] = plain ? scratch.of_row[r] : add(t, r, data_.input(x.index[y]), scratch, out);
+      }
+    }
+    return out.append(InputKind::per_state, scratch.of_state, {});
   }
 
   // x times the scales of one weight row.
-  std::uint32_t add(const Template& t, std::uint32_t row, const InputView& x) {
-    new_index_.clear();
-    new_value_.clear();
+  std::uint32_t add(const Template& t, std::uint32_t row, const InputView& x, Scratch& scratch,
+                    Place& out) const {
+    std::vector<std::uint32_t>& index = scratch.index;
+    std::vector<float>& value = scratch.value;
+    index.clear();
+    value.clear();
     for (std::uint32_t n = 0; n < x.count && t.rows > 0; ++n) {
       const std::uint32_t d = x.kind == InputKind::dense ? n : x.index[n];
-      const double value = x.kind == InputKind::unit ? 1.0 : static_cast<double>(x.value[n]);
-      const auto product = static_cast<float>(value * scale_[t.offset + d * t.stride + row]);
+      const double input = x.kind == InputKind::unit ? 1.0 : static_cast<double>(x.value[n]);
+      const auto product = static_cast<float>(input * scale_[t.offset + d * t.stride + row]);
       if (product == 0) continue;
-      new_index_.push_back(d);
-      new_value_.push_back(product);
+      index.push_back(d);
+      value.push_back(product);
     }
-    if (new_index_.empty()) return nothing();
-    const auto length = static_cast<double>(t.inputs);
-    if (static_cast<double>(new_index_.size()) < dense_share * length) {
-      const std::uint32_t number = append(InputKind::sparse, static_cast<std::uint32_t>(new_index_.size()));
-      index_.insert(index_.end(), new_index_.begin(), new_index_.end());
-      value_.insert(value_.end(), new_value_.begin(), new_value_.end());
-      return number;
-    }
-    const std::uint32_t number = append(InputKind::dense, static_cast<std::uint32_t>(t.inputs));
-    const std::size_t begin = value_.size();
-    value_.resize(begin + t.inputs, 0.0F);
-    for (std::size_t n = 0; n < new_index_.size(); ++n) value_[begin + new_index_[n]] = new_value_[n];
-    return number;
+    if (index.empty()) return nothing;
+    if (static_cast<double>(index.size()) < dense_share * static_cast<double>(t.inputs))
+      return out.append(InputKind::sparse, index, value);
+    scratch.dense.assign(t.inputs, 0.0F);
+    for (std::size_t n = 0; n < index.size(); ++n) scratch.dense[index[n]] = value[n];
+    return out.append(InputKind::dense, {}, scratch.dense);
   }
 
-  // The vector of zeros, which fits every template.
-  std::uint32_t nothing() {
-    if (nothing_ == none) nothing_ = append(InputKind::sparse, 0);
-    return nothing_;
-  }
-
-  std::uint32_t append(InputKind kind, std::uint32_t count) {
-    if (inputs_.size() >= none) throw UsageError("more than 2^32 - 1 scaled input vectors");
-    inputs_.push_back({index_.size(), value_.size(), count, kind});
-    return static_cast<std::uint32_t>(inputs_.size() - 1);
-  }
-
-  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   const Dataset& data_;
   std::span<const double> scale_;
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
-  std::vector<DatasetColumns::Input> inputs_;
-  std::vector<std::uint32_t> index_, new_index_;
-  std::vector<float> value_, new_value_;
-  std::uint32_t nothing_ = none;
+  Arena& arena_;
+  std::unordered_map<std::uint64_t, std::uint32_t> known_;  // jobs
+  std::vector<Job> jobs_;
 };
 
 }  // namespace
 
-Dataset scale_features(const Dataset& data, std::span<const double> scale) {
-  return FeatureScaler(data, scale).run();
+Dataset scale_features(const Dataset& data, std::span<const double> scale, Arena& arena) {
+  return FeatureScaler(data, scale, arena).run();
 }
 
 }  // namespace margrave

@@ -9,10 +9,11 @@
 #include <span>
 
 #include "margrave/dataset.hpp"
+#include "parallel/arena.hpp"
 
 namespace margrave {
 
 // `scale` is as long as the weights, and finite. Features of scale 0 are left out of sparse vectors.
-Dataset scale_features(const Dataset& data, std::span<const double> scale);
+Dataset scale_features(const Dataset& data, std::span<const double> scale, Arena& arena);
 
 }  // namespace margrave

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/buffer.hpp"
 #include "base/kernels.hpp"
 
 namespace margrave {
@@ -67,8 +68,8 @@ void VertexCache::prefetch(std::size_t m) const {
 }
 
 void VertexCache::grow(Storage& s, std::uint32_t capacity) {
-  Buffer<double> numbers(std::size_t{capacity} * (capacity + 2));
-  Buffer<CachedLabel> labels(std::size_t{capacity} * s.variables);
+  SharedVector<double> numbers(std::size_t{capacity} * (capacity + 2));
+  SharedVector<CachedLabel> labels(std::size_t{capacity} * s.variables);
   const double* old_gram = s.numbers.data() + std::size_t{2} * s.capacity;
   for (std::size_t k = 0; k < s.count; ++k) {
     numbers[k] = s.numbers[k];
@@ -80,7 +81,7 @@ void VertexCache::grow(Storage& s, std::uint32_t capacity) {
   s.numbers = std::move(numbers);
   s.labels = std::move(labels);
   if (s.row_stride > 0) {
-    Buffer<float> rows(std::size_t{capacity} * s.row_stride);
+    SharedVector<float> rows(std::size_t{capacity} * s.row_stride);
     std::copy_n(s.rows.data(), std::size_t{s.count} * s.row_stride, rows.data());
     s.rows = std::move(rows);
   }
@@ -228,7 +229,7 @@ void VertexCache::products(std::size_t m, std::uint32_t k, const FeatureGram& gr
   if (flat_ != nullptr) {
     double* weighed = scratch.deviation_out.reserve(b.row_stride);
     flat_->weigh(m, b.row(k), weighed);
-    for (std::uint32_t j = 0; j < b.count; ++j) out[j] = kernels().dot(b.row(j), weighed, b.row_stride);
+    kernels().dot_rows(b.rows, b.row_stride, b.count, weighed, b.row_stride, out);
     return;
   }
   double* with = scratch.deviation_out.reserve(b.deviations.size());
@@ -335,7 +336,8 @@ void VertexCache::make_room(std::size_t m, std::uint32_t visits, std::uint32_t k
 std::uint64_t VertexCache::bytes() const {
   std::uint64_t bytes = blocks_.capacity() * sizeof(Storage);
   for (const Storage& s : blocks_) {
-    bytes += s.numbers.bytes() + s.labels.bytes() + s.rows.bytes();
+    bytes += s.numbers.capacity() * sizeof(double) + s.labels.capacity() * sizeof(CachedLabel) +
+             s.rows.capacity() * sizeof(float);
     bytes += s.fractional.capacity() * sizeof(std::vector<Mass>) + s.runs.capacity() * sizeof(Run) +
              s.deviations.capacity() * sizeof(Deviation) + s.parts.capacity() * sizeof(std::uint32_t) +
              s.masses.capacity() * sizeof(double);

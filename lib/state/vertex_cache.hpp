@@ -13,11 +13,11 @@
 #include <span>
 #include <vector>
 
-#include "base/buffer.hpp"
 #include "base/stream.hpp"
 #include "margrave/dataset.hpp"
 #include "model/deviation.hpp"
 #include "parallel/arena.hpp"
+#include "parallel/shared_memory.hpp"
 #include "state/feature_gram.hpp"
 #include "state/flat_features.hpp"
 
@@ -99,14 +99,14 @@ class VertexCache {
 
  private:
   struct Storage {
-    Buffer<double> numbers;  // weight, loss, gram
-    Buffer<CachedLabel> labels;
+    SharedVector<double> numbers;  // weight, loss, gram
+    SharedVector<CachedLabel> labels;
     std::vector<std::vector<Mass>> fractional;  // `capacity` of them from the first fractional vertex on
-    std::vector<Deviation> deviations;
-    std::vector<Run> runs;  // `capacity` of them
-    std::vector<std::uint32_t> parts;
-    std::vector<double> masses;  // as many as parts from the first fractional vertex on
-    Buffer<float> rows;
+    SharedVector<Deviation> deviations;
+    SharedVector<Run> runs;  // `capacity` of them
+    SharedVector<std::uint32_t> parts;
+    SharedVector<double> masses;  // as many as parts from the first fractional vertex on
+    SharedVector<float> rows;
     std::uint32_t count = 0;
     std::uint32_t capacity = 0;
     std::uint32_t variables = 0;

@@ -17,6 +17,37 @@ void add_to(double value, double& sum, double& error) {
   error += t.error;
 }
 
+// The same for cells in a row.
+void add_row(const float* __restrict x, std::size_t n, double coefficient, double* __restrict sums,
+             double* __restrict errors) {
+#pragma omp simd
+  for (std::size_t i = 0; i < n; ++i) {
+    const TwoSum t = two_sum(sums[i], coefficient * static_cast<double>(x[i]));
+    sums[i] = t.sum;
+    errors[i] += t.error;
+  }
+}
+
+// A change in cells begin..end, whose errors begin at `errors`.
+void add_change(const Dataset& data, const CliqueChange& change, std::uint64_t begin, std::uint64_t end,
+                double* sums, double* errors) {
+  const Template& t = data.templates()[change.template_index];
+  // Most of what a range looks at is elsewhere.
+  if (t.row_of[change.joint] < 0 || t.offset >= end || t.offset + t.stride * t.inputs <= begin) return;
+  if (t.stride == 1 && data.input(change.input).kind == InputKind::dense) {
+    const InputView x = data.input(change.input);
+    const std::uint64_t from = std::max(begin, t.offset);
+    const std::uint64_t to = std::min(end, t.offset + x.count);
+    if (from < to)
+      add_row(x.value + (from - t.offset), to - from, change.coefficient, sums + from,
+              errors + (from - begin));
+    return;
+  }
+  for_each_cell_between(data, change, begin, end, [&](std::uint64_t cell, double value) {
+    add_to(value, sums[cell], errors[cell - begin]);
+  });
+}
+
 }  // namespace
 
 WeightAccumulator::WeightAccumulator(const Dataset& data, std::uint64_t range)
@@ -46,14 +77,28 @@ void WeightAccumulator::start(std::span<double> w) {
 }
 
 void WeightAccumulator::commit(Arena& arena, std::span<const CliqueChange> changes) {
+  if (keeps(arena, changes.size())) {
+    keep(changes);
+  } else {
+    add(arena, {&changes, 1});
+  }
+}
+
+void WeightAccumulator::commit(Arena& arena, std::span<const std::vector<CliqueChange>> lists) {
+  std::size_t more = 0;
+  for (const auto& changes : lists) more += changes.size();
+  if (keeps(arena, more)) {
+    for (const auto& changes : lists) keep(changes);
+  } else {
+    add(arena, std::vector<std::span<const CliqueChange>>(lists.begin(), lists.end()));
+  }
+}
+
+bool WeightAccumulator::keeps(Arena& arena, std::size_t more) {
   // At most as much memory as the errors of all cells would take.
   const std::size_t most = size_ * sizeof(double) / sizeof(CliqueChange);
-  if (keeps_ && kept_.size() + changes.size() <= most) {
-    keep(changes);
-    return;
-  }
-  if (keeps_) add_kept(arena);
-  add(arena, changes);
+  if (keeps_ && kept_.size() + more > most) add_kept(arena);
+  return keeps_;
 }
 
 void WeightAccumulator::keep(std::span<const CliqueChange> changes) {
@@ -72,18 +117,17 @@ void WeightAccumulator::add_kept(Arena& arena) {
     std::fill(sums_.data() + begin, sums_.data() + end, 0.0);
     if (!clear_) std::fill(errors_.data() + begin, errors_.data() + end, 0.0);
   });
-  add(arena, kept_);
+  const std::span<const CliqueChange> kept = kept_;
+  add(arena, {&kept, 1});
 }
 
-void WeightAccumulator::add(Arena& arena, std::span<const CliqueChange> changes) {
+void WeightAccumulator::add(Arena& arena, std::span<const std::span<const CliqueChange>> lists) {
   clear_ = false;
   double* const sums = sums_.data();
   double* const errors = errors_.data();
   shards_.for_each_run(arena, [&](std::uint64_t begin, std::uint64_t end) {
-    for (const CliqueChange& change : changes)
-      for_each_cell_between(data_, change, begin, end, [&](std::uint64_t cell, double value) {
-        add_to(value, sums[cell], errors[cell]);
-      });
+    for (const auto& changes : lists)
+      for (const CliqueChange& change : changes) add_change(data_, change, begin, end, sums, errors + begin);
   });
 }
 
@@ -149,10 +193,7 @@ void WeightAccumulator::add_range(std::uint64_t begin, std::uint64_t end, std::v
     const Template& t = data_.templates()[changes.front().template_index];
     const InputView x = data_.input(changes.front().input);
     if (x.kind == InputKind::dense || x.kind == InputKind::per_state) {
-      for (const CliqueChange& change : changes)
-        for_each_cell_between(data_, change, begin, end, [&](std::uint64_t cell, double value) {
-          add_to(value, sums[cell], errors[cell - begin]);
-        });
+      for (const CliqueChange& change : changes) add_change(data_, change, begin, end, sums, errors);
       continue;
     }
     Place place = places[g];

@@ -27,6 +27,8 @@ class WeightAccumulator {
   void start(std::span<double> w);
   // As WeightStore::commit, without a scale.
   void commit(Arena& arena, std::span<const CliqueChange> changes);
+  // The same for one list of changes after the other.
+  void commit(Arena& arena, std::span<const std::vector<CliqueChange>> lists);
   // w = scale · sums.
   void finish(Arena& arena, double scale);
   std::uint64_t bytes() const {
@@ -36,10 +38,12 @@ class WeightAccumulator {
 
  private:
   void list_ranges(std::uint64_t cells);
+  // Whether changes are still kept, with so many more; if not, all that were are added up.
+  bool keeps(Arena& arena, std::size_t more);
   void keep(std::span<const CliqueChange> changes);
   // From keeping changes to adding them as they come.
   void add_kept(Arena& arena);
-  void add(Arena& arena, std::span<const CliqueChange> changes);
+  void add(Arena& arena, std::span<const std::span<const CliqueChange>> lists);
   void finish_ranges(std::size_t first, std::size_t last, double scale);
   // How far a group has come: the next of its inputs, and where its weights begin.
   struct Place {

@@ -159,7 +159,9 @@ AtomicAdds WeightStore::exchange(double* own, double* seen, std::size_t first_sh
       continue;
     }
     const std::uint64_t end = shards_.end(at);
-    for (std::uint64_t i = shards_.begin(at); i < end; ++i) own[i] = seen[i] = cells_[i] += own[i] - seen[i];
+    double* const cells = cells_.data();
+#pragma omp simd
+    for (std::uint64_t i = shards_.begin(at); i < end; ++i) own[i] = seen[i] = cells[i] += own[i] - seen[i];
     taken_[at].clear(std::memory_order_release);
     ++count.adds;
     left &= ~bit;

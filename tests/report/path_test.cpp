@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "margrave/error.hpp"
+#include "margrave/generate.hpp"
 #include "report/path_report.hpp"
 #include "support/problems.hpp"
 
@@ -91,6 +92,18 @@ TEST(Path, GridsHaveEqualRatios) {
   EXPECT_EQ(geometric_grid(2, 5, 1), std::vector<double>{2});
   EXPECT_THROW(geometric_grid(0, 1, 3), UsageError);
   EXPECT_THROW(geometric_grid(1, 2, 0), UsageError);
+}
+
+TEST(Path, ErrorsAreOfLabelsByItsInference) {
+  const Dataset data = generate(MultilabelOptions{.variables = 16, .states = 2});
+  const Dataset other = generate(MultilabelOptions{.variables = 16, .states = 2, .seed = 2});
+  TrainOptions options;
+  options.inference = Inference::roof_dual;
+  const double lambda[] = {0.03};
+  const PathPoint point = path(data, &other, options, lambda).points[0];
+  EXPECT_LT(point.train.solved_exactly, 1);
+  ASSERT_TRUE(point.held_out);
+  EXPECT_LT(point.held_out->solved_exactly, 1);
 }
 
 TEST(Path, IsShownAsTableJsonAndPlot) {

@@ -224,10 +224,12 @@ TEST(TrainInference, RelaxedOraclesBoundTheSameProblem) {
   options.max_epochs = 100;
   const TrainResult chosen = train(data, options);
   EXPECT_EQ(chosen.report.oracle, "roof-dual");
+  EXPECT_EQ(chosen.report.inference, Inference::roof_dual);
   EXPECT_EQ(chosen.report.relaxation, Relaxation::local_polytope);
   for (const Inference inference : {Inference::lp, Inference::msd}) {
     options.inference = inference;
     const TrainResult other = train(data, options);
+    EXPECT_EQ(other.report.inference, inference);
     EXPECT_LE(chosen.report.last.dual, other.report.last.primal + 1e-9);
     EXPECT_LE(other.report.last.dual, chosen.report.last.primal + 1e-9);
   }
@@ -348,7 +350,11 @@ TEST(TrainInference, RelaxationsOfSmallBinaryGraphsAreTrainedByBlocksOverRoofDua
   const Report report = train(test::tiny_problem("multilabel_minimal"), options).report;
   EXPECT_EQ(report.solver, "bcfw");
   EXPECT_EQ(report.oracle, "roof-dual");
+  EXPECT_EQ(report.inference, Inference::roof_dual);
   EXPECT_EQ(report.relaxation, Relaxation::local_polytope);
+  // Other data of the same templates may be too dense for what is exact here.
+  options.inference = Inference::exact;
+  EXPECT_EQ(train(test::tiny_problem("multilabel_minimal"), options).report.inference, Inference::automatic);
 }
 
 TEST(TrainInference, IsRefusedWhereTheSolverCannotKeepIt) {

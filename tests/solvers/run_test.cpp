@@ -52,6 +52,7 @@ class FakeSolver final : public Solver {
   bool epoch(EpochControl& control) override {
     ++epochs;
     if (on_epoch) on_epoch(epochs);
+    enough.push_back(control.enough(asked));
     return control.proceed(0.5) && control.proceed(1.0);
   }
   const DualPoint* dual_point() const override { return has_dual ? &point : nullptr; }
@@ -79,6 +80,8 @@ class FakeSolver final : public Solver {
   std::function<void(std::uint64_t)> on_epoch;
   bool has_dual = true;
   bool in_place = false;
+  double asked = 0;          // of control.enough()
+  std::vector<bool> enough;  // what it said, epoch by epoch
   std::uint64_t epochs = 0, prepared = 0;
   std::vector<std::uint64_t> adopted;
 };
@@ -134,6 +137,22 @@ TEST_F(Run, StopsAtTheEpochLimit) {
   }
   ASSERT_FALSE(saved.empty());
   EXPECT_EQ(saved.back().epoch, 7U);
+}
+
+TEST_F(Run, AGapIsEnoughOnlyWhereItIsLookedAt) {
+  options.max_epochs = 6;
+  options.evaluate_every = 3;
+  options.gap = 1e-3;
+  solver.asked = 1e-3;
+  go();
+  EXPECT_EQ(solver.enough, (std::vector<bool>{false, false, true, false, false, true}));
+}
+
+TEST_F(Run, NoGapIsEnoughWhereNoneEndsTheRun) {
+  options.max_epochs = 1;
+  options.gap = 0;
+  go();
+  EXPECT_EQ(solver.enough, std::vector<bool>{false});
 }
 
 TEST_F(Run, NoEpochsAtAllStillEvaluates) {

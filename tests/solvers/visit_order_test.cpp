@@ -50,6 +50,18 @@ TEST(VisitOrder, RunsOfNeighboursStayTogether) {
   EXPECT_NE(order[0], 0U) << "runs are shuffled";
 }
 
+TEST(VisitOrder, WhatIsKeptStaysInOrder) {
+  VisitOrder order(100);
+  order.permute_runs(Random(3));
+  std::vector<std::uint32_t> odd;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order[i] % 2 == 1) odd.push_back(order[i]);
+  order.keep([](std::uint32_t m) { return m % 2 == 1; });
+  ASSERT_EQ(order.size(), odd.size());
+  for (std::size_t i = 0; i < odd.size(); ++i) EXPECT_EQ(order[i], odd[i]);
+  check_batches(order, 8);
+}
+
 TEST(VisitOrder, APermutationVisitsEveryExampleOnce) {
   for (const std::size_t n : {1U, 2U, 17U, 100U}) {
     VisitOrder order(n);

@@ -114,6 +114,46 @@ TEST(FlatFeatures, RowsAreTheirVertices) {
   }
 }
 
+// The masses of a mixture come from the mixture of the rows, without what rounding leaves of those that none
+// of the vertices has.
+TEST(FlatFeatures, MixturesOfRowsAreThoseOfTheirVertices) {
+  const Dataset data = tiny_problem("multilabel_minimal");
+  const FlatFeatures flat(data);
+  Random random(7);
+  std::size_t none = 0;
+  for (std::size_t m = 0; m < data.size(); ++m) {
+    const Topology& top = data[m].topology();
+    for (int round = 0; round < 50; ++round) {
+      std::vector<double> mixture(flat.stride(m), 0.0);
+      std::vector<double> wanted(top.cells(), 0.0);
+      const double shares[] = {0.1, 0.3, 0.6 * random.uniform()};
+      const double whole = shares[0] + shares[1] + shares[2];
+      for (const double share : shares) {
+        const HalfVertex v = random_vertex(random, top);
+        std::vector<float> row(flat.stride(m));
+        flat.write(m, v.labels, v.fractional, row.data());
+        for (std::size_t c = 0; c < row.size(); ++c) mixture[c] += share * static_cast<double>(row[c]);
+        const std::vector<CachedLabel> labels(v.labels.begin(), v.labels.end());
+        for_each_mass(top, {labels.data(), v.fractional}, [&](std::uint32_t a, std::uint32_t y, double mass) {
+          wanted[top.clique_offset[a] + y] += share * mass;
+        });
+      }
+      std::size_t next = 0;
+      flat.for_each_mass(m, mixture.data(), whole, [&](std::uint32_t a, std::uint32_t y, double mass) {
+        ASSERT_EQ(top.clique_offset[a] + y, next);
+        EXPECT_NEAR(mass, wanted[next], 1e-15);
+        if (wanted[next] == 0) {
+          EXPECT_EQ(mass, 0);
+          ++none;
+        }
+        ++next;
+      });
+      EXPECT_EQ(next, top.cells());
+    }
+  }
+  EXPECT_GT(none, 100U);
+}
+
 // Adding, dropping, replacing: rows move with their weights, and files bring all of it back.
 TEST(FlatFeatures, CachesKeepRowsWhateverHappens) {
   const Dataset data = tiny_problem("multilabel_minimal");

@@ -17,7 +17,8 @@ void expect_scaled(const Dataset& data, std::uint64_t seed) {
   Random random(seed);
   std::vector<double> scale(data.templates().storage());
   for (double& s : scale) s = random.below(3) == 0 ? 0 : std::exp(random.normal());
-  const Dataset scaled = scale_features(data, scale);
+  Arena arena(3);
+  const Dataset scaled = scale_features(data, scale, arena);
   ASSERT_EQ(scaled.size(), data.size());
   ASSERT_EQ(scaled.topologies(), data.topologies());
   EXPECT_EQ(scaled.templates().storage(), data.templates().storage());
@@ -50,7 +51,8 @@ TEST(ScaledFeatures, AreThoseOfEveryLabelling) {
 // Inputs that cliques share stay shared.
 TEST(ScaledFeatures, DoNotRepeatSharedInputs) {
   const Dataset data = random_chains(1, {.examples = 20, .states = 3, .inputs = 4});
-  const Dataset scaled = scale_features(data, std::vector<double>(data.templates().storage(), 0.5));
+  Arena arena(1);
+  const Dataset scaled = scale_features(data, std::vector<double>(data.templates().storage(), 0.5), arena);
   std::size_t variables = 0;
   for (std::size_t m = 0; m < data.size(); ++m) variables += data[m].variables();
   // Per variable its states and their list; of all edges together the same once; and zeros.

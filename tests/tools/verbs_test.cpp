@@ -162,6 +162,30 @@ TEST_F(Verbs, PredictAndEvalTakeAnInference) {
   }
 }
 
+TEST_F(Verbs, ErrorsAfterTrainingAreThoseOfTheInferenceOfTheRun) {
+  for (const auto& [file, seed] : {std::pair{"pairs.jsonl", "1"}, std::pair{"others.jsonl", "2"}})
+    ASSERT_EQ(run({"generate", "multilabel", "--variables", "16", "--states", "2", "--examples", "100",
+                   "--seed", seed, "-o", file})
+                  .code,
+              0);
+  const Names training = {"train", "pairs.jsonl", "--test", "others.jsonl", "--lambda",
+                          "0.03",  "-q",          "--json", "-o",           "pairs.model"};
+  const auto exact = json_of(training);
+  EXPECT_EQ(exact["train"]["solved_exactly"], 1.0);
+  EXPECT_EQ(exact["test"]["solved_exactly"], 1.0);
+  Names asked = training;
+  asked.insert(asked.end(), {"--inference", "roof-dual"});
+  const auto relaxed = json_of(asked);
+  EXPECT_LT(relaxed["train"]["solved_exactly"], 1.0);
+  EXPECT_LT(relaxed["test"]["solved_exactly"], 1.0);
+  for (const auto& [name, file] : {std::pair{"train", "pairs.jsonl"}, std::pair{"test", "others.jsonl"}}) {
+    const auto evaluated = json_of({"eval", "pairs.model", file, "--json", "--inference", "roof-dual"});
+    for (const char* key : {"hamming", "zero_one", "f1", "solved_exactly"})
+      EXPECT_EQ(relaxed[name][key], evaluated[key]) << name << " " << key;
+    EXPECT_EQ(json_of({"eval", "pairs.model", file, "--json"})["solved_exactly"], 1.0);
+  }
+}
+
 TEST_F(Verbs, PredictAddsMarginalsAndTheBestFew) {
   const std::string out = run({"predict", "first.model", "test.jsonl", "--nbest", "3", "--marginals"}).out;
   const auto first = nlohmann::ordered_json::parse(out.substr(0, out.find('\n')));
