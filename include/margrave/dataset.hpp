@@ -179,6 +179,9 @@ class Dataset {
   /// Checks every index in the columns against every other (a mapped file may hold anything) and builds the
   /// topologies. Throws UsageError naming the first thing that is wrong.
   Dataset(TemplateSet templates, DatasetColumns columns);
+  /// Of data that is made from other data again and again: `fingerprint` tells what it was made from, and
+  /// spares a pass over the columns.
+  Dataset(TemplateSet templates, DatasetColumns columns, std::uint64_t fingerprint);
 
   std::size_t size() const { return columns_.examples.size(); }
   FactorGraph operator[](std::size_t m) const;
@@ -200,7 +203,7 @@ class Dataset {
   /// Bytes held by columns and topologies.
   std::uint64_t memory_bytes() const;
   /// A number that depends on what training sees: every template's shape and every column but the names of
-  /// states, inputs and examples. Equal data has equal fingerprints.
+  /// states, inputs and examples. Equal data has equal fingerprints, unless they were given.
   std::uint64_t fingerprint() const { return fingerprint_; }
   /// Whether every variable of every example has a label.
   bool fully_labelled() const { return fully_labelled_; }

@@ -26,6 +26,14 @@ bool within(std::uint64_t begin, std::uint64_t count, std::size_t size) {
   return begin <= size && count <= size - begin;
 }
 
+// Without a way out in between, which would keep loops over long columns from being vectorised.
+template <class T, class Good>
+bool all_of(const Column<T>& column, Good good) {
+  bool all = true;
+  for (const T& value : column) all &= good(value);
+  return all;
+}
+
 void check_inputs(const DatasetColumns& c) {
   for (const auto& in : c.inputs) {
     const bool has_value = in.kind == InputKind::dense || in.kind == InputKind::sparse;
@@ -35,15 +43,16 @@ void check_inputs(const DatasetColumns& c) {
         !within(in.value_begin, has_value ? in.count : 0, c.value.size()))
       broken("an input vector lies outside its column");
     if (in.kind == InputKind::sparse || in.kind == InputKind::unit) {
-      for (std::uint32_t n = 1; n < in.count; ++n)
-        if (c.index[in.index_begin + n] <= c.index[in.index_begin + n - 1])
-          broken("input indices must increase");
+      const std::uint32_t* index = c.index.data() + in.index_begin;
+      bool increase = true;
+      for (std::uint32_t n = 1; n < in.count; ++n) increase &= index[n - 1] < index[n];
+      if (!increase) broken("input indices must increase");
     }
   }
-  for (const float v : c.value)
-    if (!std::isfinite(v)) broken("an input is not a finite number");
-  for (const float v : c.loss)
-    if (!std::isfinite(v) || v < 0) broken("a loss weight is not a finite number of at least 0");
+  const auto finite = [](float v) { return std::isfinite(v); };
+  if (!all_of(c.value, finite)) broken("an input is not a finite number");
+  if (!all_of(c.loss, [&](float v) { return finite(v) && v >= 0; }))
+    broken("a loss weight is not a finite number of at least 0");
 }
 
 std::vector<Topology> build_topologies(const TemplateSet& templates, const DatasetColumns& c) {
@@ -145,7 +154,12 @@ std::uint64_t vector_bytes(const std::vector<T>& v) {
 }  // namespace
 
 Dataset::Dataset(TemplateSet templates, DatasetColumns columns)
-    : templates_(std::move(templates)), columns_(std::move(columns)) {
+    : Dataset(std::move(templates), std::move(columns), 0) {
+  fingerprint_ = compute_fingerprint(templates_, columns_);
+}
+
+Dataset::Dataset(TemplateSet templates, DatasetColumns columns, std::uint64_t fingerprint)
+    : templates_(std::move(templates)), columns_(std::move(columns)), fingerprint_(fingerprint) {
   check_inputs(columns_);
   topologies_ = build_topologies(templates_, columns_);
   check_examples(templates_, columns_, topologies_);
@@ -157,7 +171,6 @@ Dataset::Dataset(TemplateSet templates, DatasetColumns columns)
   }
   fully_labelled_ = std::none_of(columns_.label.begin(), columns_.label.end(),
                                  [](std::int32_t y) { return y == unlabelled; });
-  fingerprint_ = compute_fingerprint(templates_, columns_);
 }
 
 FactorGraph Dataset::operator[](std::size_t m) const {

@@ -129,6 +129,14 @@ TEST(Dataset, FingerprintDependsOnEveryColumnAndTemplate) {
   EXPECT_EQ(base_data().fingerprint(), data.fingerprint());
 }
 
+TEST(Dataset, AGivenFingerprintIsKeptAndTheColumnsAreCheckedAllTheSame) {
+  const Dataset data = base_data();
+  EXPECT_EQ(Dataset(data.templates(), data.columns(), 17).fingerprint(), 17U);
+  DatasetColumns c = data.columns();
+  c.value = with(c.value, 2, std::numeric_limits<float>::infinity());
+  EXPECT_THROW(Dataset(data.templates(), c, 17), UsageError);
+}
+
 TEST(Dataset, OfNothingIsEmpty) {
   const Dataset data;
   EXPECT_EQ(data.size(), 0U);

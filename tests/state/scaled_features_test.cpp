@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "base/random.hpp"
@@ -58,6 +59,20 @@ TEST(ScaledFeatures, DoNotRepeatSharedInputs) {
   // Per variable its states and their list; of all edges together the same once; and zeros.
   EXPECT_LE(scaled.inputs(), variables * 4 + 11);
   EXPECT_LE(scaled.columns().factor_input.size(), data.columns().factor_input.size());
+}
+
+// Tables of scores are kept from example to example by the fingerprint of their data.
+TEST(ScaledFeatures, HaveAFingerprintOfTheirScalesAndData) {
+  const Dataset data = random_chains(1, {.examples = 5, .states = 3, .inputs = 4});
+  const Dataset other = random_chains(2, {.examples = 5, .states = 3, .inputs = 4});
+  Arena arena(1);
+  std::vector<double> scale(data.templates().storage(), 0.5);
+  const std::uint64_t halved = scale_features(data, scale, arena).fingerprint();
+  EXPECT_EQ(scale_features(data, scale, arena).fingerprint(), halved);
+  EXPECT_NE(scale_features(other, scale, arena).fingerprint(), halved);
+  EXPECT_NE(data.fingerprint(), halved);
+  scale[1] = 0.25;
+  EXPECT_NE(scale_features(data, scale, arena).fingerprint(), halved);
 }
 
 }  // namespace
