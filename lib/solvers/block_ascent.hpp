@@ -34,7 +34,7 @@
 
 namespace margrave {
 
-// Visits that a worker or a lane makes on its copy of w between two exchanges with the others. Many
+// Visits that an asynchronous worker makes on its copy of w between two exchanges with the others. Many
 // enough that copying w costs little beside them, few enough that W workers together are a small part of a
 // pass. Of the W − 1 others, each has one block of visits that are not seen, on average.
 std::size_t exchange_block(const Dataset& data, std::size_t workers, Visit kind);
@@ -98,6 +98,8 @@ class BlockAscent {
 
   void make_pass_room();
   void make_lane_room();
+  // As exchange_block(), for lanes.
+  std::size_t lane_block(Visit kind) const;
   Result visit_batch(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_compiled(std::span<const std::uint32_t> examples);
   Result visit_compiled_in_turn(std::span<const std::uint32_t> examples);

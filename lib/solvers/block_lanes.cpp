@@ -33,8 +33,7 @@ void BlockAscent::make_lane_room() {
     largest = std::max<std::size_t>(largest, blocks_->cache()->capacity(m));
   for (Lane& lane : lanes_) {
     lane.w.reserve(weights_.size());
-    lane.before.reserve((lanes_.size() * exchange_block(problem_.data, lanes_.size(), Visit::cached)) *
-                        largest);
+    lane.before.reserve(lanes_.size() * lane_block(Visit::cached) * largest);
   }
 }
 
