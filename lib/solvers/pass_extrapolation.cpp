@@ -20,6 +20,10 @@ constexpr double least_direction = 1e-6;
 // Further than that nothing is followed: what blocks leave their simplexes by is computed and taken back.
 constexpr double most_coefficient = 100;
 
+// What a pass may leave w by from what the vertices make, and what is too much. Steps are made along
+// differences of w, which multiplies what these are wrong by, from pass to pass.
+constexpr double rounding = 1e-15, most_drift = 1e-10;
+
 // Solves (H + ridge·diag H) c = g for the first n by Cholesky's method; H is overwritten, c holds g before.
 // Directions without curvature get nothing.
 template <std::size_t N>
@@ -64,7 +68,7 @@ PassExtrapolation::PassExtrapolation(const Problem& problem, CachedProgram& prog
 
 template <class F>
 void PassExtrapolation::for_each_place(F&& f) {
-  for (Place* place : {&from_, &now_, &target_}) f(*place);
+  for (Place* place : {&start_, &from_, &now_, &target_}) f(*place);
   for (Place& direction : directions_) f(direction);
 }
 
@@ -79,6 +83,7 @@ void PassExtrapolation::make_room(const VertexCache& cache) {
     most_deviations = std::max(most_deviations, cache.most_deviations(m));
   }
   for (Part& part : parts_) {
+    part.outside.reserve(largest);
     part.moved.reserve(largest);
     part.terms.reserve(2 * most_deviations);
     part.w.reserve(weights_.size());
@@ -94,7 +99,10 @@ void PassExtrapolation::make_room(const VertexCache& cache) {
 
 void PassExtrapolation::start() {
   if (!worthwhile_) return;
+  drift_ = rounding;
   read(from_);
+  start_.vertices = from_.vertices;
+  start_.w = from_.w;
   set_size();
   known_ = 1;
 }
@@ -158,7 +166,6 @@ std::array<double, PassExtrapolation::most_steps + 1> PassExtrapolation::best_co
 
 void PassExtrapolation::set_target(std::span<const double> coefficient) {
   const Kernels& k = kernels();
-  const double scale = problem_.objective.weight_scale();
   target_.vertices.resize(now_.vertices.size());
   for_each_part([&](Part& part, std::uint64_t begin, std::uint64_t end) {
     double* const all = target_.vertices.data();
@@ -170,10 +177,9 @@ void PassExtrapolation::set_target(std::span<const double> coefficient) {
       double* target = all + program_.begin(m);
       const std::size_t count = program_.count(m);
       if (std::none_of(target, target + count, [](double weight) { return weight < 0; })) continue;
-      part.moved.assign(target, target + count);
+      part.outside.assign(target, target + count);
       project_to_simplex(target, count, target);
-      for (std::size_t v = 0; v < count; ++v) part.moved[v] = -scale * (target[v] - part.moved[v]);
-      program_.add_features(m, part.moved.data(), part.terms, part.w.data());
+      add_change(m, part.outside.data(), target, part);
     }
     part.loss = k.dot_dd(all + begin, program_.losses().data() + begin, end - begin);
   });
@@ -188,10 +194,36 @@ void PassExtrapolation::set_target(std::span<const double> coefficient) {
   });
 }
 
+void PassExtrapolation::add_change(std::size_t m, const double* before, const double* after, Part& part) {
+  const double scale = problem_.objective.weight_scale();
+  part.moved.resize(program_.count(m));
+  for (std::size_t v = 0; v < part.moved.size(); ++v) part.moved[v] = -scale * (after[v] - before[v]);
+  program_.add_features(m, part.moved.data(), part.terms, part.w.data());
+}
+
+void PassExtrapolation::rebuild() {
+  for_each_part([&](Part& part, std::uint64_t, std::uint64_t) {
+    part.w.assign(weights_.size(), 0.0);
+    for (std::size_t m = part.begin; m < part.end; ++m)
+      if (program_.count(m) > 1)
+        add_change(m, start_.vertices.data() + program_.begin(m), program_.weights_of(m).data(), part);
+  });
+  weights_.change([&](double* w) {
+    shards_.for_each_run(problem_.arena, [&](std::uint64_t begin, std::uint64_t end) {
+      std::copy_n(start_.w.data() + begin, end - begin, w + begin);
+      for (const Part& part : parts_)
+        kernels().add_scaled(part.w.data() + begin, end - begin, 1.0, w + begin);
+    });
+  });
+  drift_ = rounding;
+}
+
 double PassExtrapolation::extrapolate() {
   if (!worthwhile_) return 0;
   read(now_);
   subtract(now_, from_, directions_[0]);
+  directions_[0].drift = rounding;
+  double drift = rounding;
   const auto coefficient = best_coefficients();
   set_target(std::span(coefficient).first(known_));
   const double lambda_m = 1 / problem_.objective.weight_scale();
@@ -207,11 +239,19 @@ double PassExtrapolation::extrapolate() {
           program_.move_weights_of(m, target_.vertices.data() + program_.begin(m), length);
     });
     weights_.change([&](double* w) { kernels().add_scaled(target_.w.data(), target_.w.size(), length, w); });
+    for (std::size_t i = 0; i < known_; ++i)
+      drift += length * std::abs(coefficient[i]) * directions_[i].drift;
+    drift_ += drift;
+    if (drift_ > most_drift) {
+      drift = drift_;  // of the way from a wrong w to a right one
+      rebuild();
+    }
     read(now_);
   }
   // The step as a whole, pass and extrapolation, is the next one's first direction.
   std::rotate(directions_.begin() + 1, directions_.end() - 1, directions_.end());
   subtract(now_, from_, directions_[1]);
+  directions_[1].drift = drift;
   known_ = std::min(known_ + 1, directions_.size());
   std::swap(from_, now_);
   return gain;
@@ -219,7 +259,7 @@ double PassExtrapolation::extrapolate() {
 
 std::uint64_t PassExtrapolation::bytes() const {
   const std::uint64_t numbers = from_.vertices.capacity() + from_.w.capacity();
-  return (numbers * (directions_.size() + 3) + parts * parts_.front().w.capacity()) * sizeof(double);
+  return (numbers * (directions_.size() + 4) + parts * parts_.front().w.capacity()) * sizeof(double);
 }
 
 void PassExtrapolation::save(ByteWriter& out) const {
@@ -229,7 +269,10 @@ void PassExtrapolation::save(ByteWriter& out) const {
     out.put_array(std::span<const double>(place.vertices));
     out.put_array(std::span<const double>(place.w));
     out.put(place.loss);
+    out.put(place.drift);
   };
+  out.put(drift_);
+  put(start_);
   put(from_);
   for (std::size_t i = 1; i < known_; ++i) put(directions_[i]);
 }
@@ -244,13 +287,17 @@ void PassExtrapolation::restore(ByteReader& in) {
     place.vertices = in.get_array<double>();
     place.w = in.get_array<double>();
     place.loss = in.get<double>();
+    place.drift = in.get<double>();
     const auto finite = [](double x) { return std::isfinite(x); };
     if (place.vertices.size() != program_.weights().size() || place.w.size() != weights_.size())
       in.fail("does not fit the data or the options");
     if (!std::all_of(place.vertices.begin(), place.vertices.end(), finite) ||
-        !std::all_of(place.w.begin(), place.w.end(), finite) || !finite(place.loss))
+        !std::all_of(place.w.begin(), place.w.end(), finite) || !finite(place.loss) || !finite(place.drift))
       in.fail("holds a number that is not finite");
   };
+  drift_ = in.get<double>();
+  if (!std::isfinite(drift_)) in.fail("holds a number that is not finite");
+  get(start_);
   get(from_);
   for (std::size_t i = 1; i < known_; ++i) get(directions_[i]);
 }

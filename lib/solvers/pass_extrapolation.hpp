@@ -47,6 +47,7 @@ class PassExtrapolation {
   struct Place {
     std::vector<double> vertices, w;
     double loss = 0;
+    double drift = 0;  // of a direction: about how far w may be from what the vertices make, as part of |w|
   };
   static constexpr std::size_t most_steps = 2;
 
@@ -54,8 +55,8 @@ class PassExtrapolation {
   struct Part {
     std::size_t begin = 0, end = 0;
     double loss = 0;
-    std::vector<double> w;             // features of what was projected
-    std::vector<double> moved, terms;  // scratch: of one example
+    std::vector<double> w;                      // features of what was projected
+    std::vector<double> outside, moved, terms;  // scratch: of one example
   };
   static constexpr std::size_t parts = 8;
 
@@ -71,6 +72,10 @@ class PassExtrapolation {
   std::array<double, most_steps + 1> best_coefficients() const;
   // now_ + Σ coefficient·direction, projected where it is no mixture; target_.w is how far w is from there.
   void set_target(std::span<const double> coefficient);
+  // part.w += what w changes by where the weights of the example's vertices change from `before` to `after`.
+  void add_change(std::size_t m, const double* before, const double* after, Part& part);
+  // w from the vertices again, by way of start_.
+  void rebuild();
   template <class F>
   void for_each_place(F&& f);
 
@@ -79,10 +84,12 @@ class PassExtrapolation {
   WeightStore& weights_;
   Shards shards_;
   bool worthwhile_;            // vectors as long as w are small beside a pass
+  Place start_;                // of all passes
   Place from_, now_, target_;  // where the last pass started, ended, and where to go from there
   std::array<Place, most_steps + 1> directions_;  // the pass, then the last steps, youngest first
   double squared_size_ = 0;                       // of w, were its parts at right angles
   std::size_t known_ = 0;                         // directions that are set, the pass counted
+  double drift_ = 0;                              // of w
   std::array<Part, parts> parts_;
 };
 

@@ -166,6 +166,30 @@ TEST(Lanes, AreRefusedWhereTheyCannotBe) {
           Mode::deterministic);
 }
 
+// Passes are followed further along differences of w, pass after pass. What rounding does to these must not
+// grow from one to the next: w would leave what the labellings make, unseen until it is evaluated.
+TEST(NSlack, ManyPassesDoNotMakeTheDualFall) {
+  for (const TinyProblem& problem : tiny_problems()) {
+    const Dataset data = problem.make();
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+      SCOPED_TRACE(problem.name + ", seed " + std::to_string(seed));
+      TrainOptions options;
+      options.lambda = 0.01;
+      options.gap = 1e-9;
+      options.seed = seed;
+      options.threads = 1;
+      options.max_epochs = 50;
+      options.solver = NSlackOptions{.qp_accuracy = 1e-9, .qp_passes = 3000};
+      double dual = 0;
+      for (const Evaluation& e : train(data, options).report.trace) {
+        EXPECT_GE(*e.dual, dual - 1e-12) << "epoch " << e.epoch;
+        dual = *e.dual;
+      }
+      EXPECT_GT(dual, 0);
+    }
+  }
+}
+
 // Steps of all lanes together would be far too long where all examples are one: D must not fall all the same.
 TEST(Lanes, OfExamplesThatAreAlikeNeverLowerTheDual) {
   const Dataset data = generate(SequenceOptions{.examples = 64});
