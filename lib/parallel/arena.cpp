@@ -75,12 +75,15 @@ struct Arena::State {
       if (enlisted.compare_exchange_weak(there, there + 1, std::memory_order_seq_cst)) return true;
     return false;
   }
-  // A place claimed is a slot that is free or about to be. Who leaves just when a job was posted, too late for
-  // its owner to see, comes back.
+  // A place claimed is a slot that is free or about to be: the thread's last one where it can be, whose
+  // memory its core has seen. Who leaves just when a job was posted, too late for its owner to see, comes
+  // back.
   void help() {
+    static thread_local std::size_t last = 0;
     do {
-      std::size_t slot = 0;
+      std::size_t slot = last % slots.size();
       while (slots[slot].test_and_set(std::memory_order_acquire)) slot = (slot + 1) % slots.size();
+      last = slot;
       board.help(static_cast<int>(slot));
       slots[slot].clear(std::memory_order_release);
       enlisted.fetch_sub(1, std::memory_order_seq_cst);
@@ -103,7 +106,14 @@ Arena::~Arena() = default;
 
 void Arena::for_each_block(std::size_t n, std::size_t grain,
                            FunctionRef<void(std::size_t, std::size_t, int)> body, WorkClock* clock) {
-  const BlockJob job{n, grain, body, clock};
+  run({n, grain, body, clock, false});
+}
+
+void Arena::for_each_in_turn(std::size_t n, FunctionRef<void(std::size_t, std::size_t, int)> body) {
+  run({n, 1, body, nullptr, true});
+}
+
+void Arena::run(const BlockJob& job) {
   const std::size_t blocks = job.count();
   if (threads_ == 1 || blocks <= 1) {  // the parallel machinery costs nothing where it cannot help
     job.run(0, blocks, 0);

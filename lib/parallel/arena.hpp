@@ -14,6 +14,7 @@ namespace margrave {
 int usable_cores();
 
 class WorkClock;
+struct BlockJob;
 
 class Arena {
  public:
@@ -28,11 +29,16 @@ class Arena {
   // Runs body(begin, end, worker) over blocks of `grain` items: block b is [b·grain, (b+1)·grain). The
   // blocks never depend on the number of threads; who runs which does. worker < threads() names the thread's
   // slot in per-worker scratch. For one thread at a time, and not to be nested: throws std::logic_error.
-  // `clock`, where there is one, gets the time spent in bodies.
+  // `clock`, where there is one, gets the time spent in bodies. Every worker begins with its own share of the
+  // blocks, the same one in every loop of as many.
   void for_each_block(std::size_t n, std::size_t grain, FunctionRef<void(std::size_t, std::size_t, int)> body,
                       WorkClock* clock = nullptr);
+  // Blocks of one item, begun in their order, each by whoever is free.
+  void for_each_in_turn(std::size_t n, FunctionRef<void(std::size_t, std::size_t, int)> body);
 
  private:
+  void run(const BlockJob& job);
+
   struct State;
   std::unique_ptr<State> state_;
   int threads_;

@@ -63,9 +63,7 @@ class LongestFirst {
     if (arena.threads() > 1)
       std::sort(turn_.begin(), turn_.end(),
                 [&](std::uint32_t a, std::uint32_t b) { return length(a) > length(b); });
-    arena.for_each_block(count, 1, [&](std::size_t begin, std::size_t end, int worker) {
-      for (std::size_t k = begin; k < end; ++k) visit(turn_[k], worker);
-    });
+    arena.for_each_in_turn(count, [&](std::size_t k, std::size_t, int worker) { visit(turn_[k], worker); });
   }
 
  private:

@@ -80,7 +80,8 @@ TEST(Arena, SixteenThreadsAreSixteenThreadsOnAnyMachine) {
   EXPECT_EQ(workers.size(), 16U);
 }
 
-// Loops that begin just when the helpers of the one before give up waiting: all of them are needed, each time.
+// Loops that begin just when the helpers of the one before give up waiting: all of them are needed, each
+// time.
 TEST(Arena, NoHelperIsLostWhenItLeavesAsALoopBegins) {
   constexpr std::size_t threads = 3;
   Arena arena(threads);

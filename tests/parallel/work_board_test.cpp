@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -52,7 +55,7 @@ TEST(WorkBoard, EveryBlockIsDoneOnceAndSeenByTheOwner) {
             by[i] = worker;
           }
         };
-        board.run({n, 1 + job % 3, body, nullptr}, nobody);
+        board.run({n, 1 + job % 3, body, nullptr, false}, nobody);
         for (std::size_t i = 0; i < n; ++i) {
           ASSERT_EQ(visits[i], 1) << "job " << job << ", item " << i;
           ASSERT_GE(by[i], 0);
@@ -73,7 +76,7 @@ TEST(WorkBoard, JobsFollowEachOther) {
     const auto body = [&](std::size_t begin, std::size_t, int) {
       sums[begin] = (before[begin] + before[(begin + 1) % 8]) % 1009;
     };
-    board.run({8, 1, body, nullptr}, nobody);
+    board.run({8, 1, body, nullptr, false}, nobody);
     for (std::size_t i = 0; i < 8; ++i) ASSERT_EQ(sums[i], (before[i] + before[(i + 1) % 8]) % 1009);
   }
 }
@@ -88,7 +91,7 @@ TEST(WorkBoard, HelpersReallyHelp) {
       ++here;
       while (here.load() < 2) std::this_thread::yield();
     };
-    board.run({2, 1, body, nullptr}, nobody);
+    board.run({2, 1, body, nullptr, false}, nobody);
     EXPECT_EQ(here.load(), 2);
   }
 }
@@ -100,21 +103,22 @@ TEST(WorkBoard, WhatABodyThrowsComesOutAndTheBoardStaysUsable) {
     const auto body = [&](std::size_t begin, std::size_t, int) {
       if (begin == bad) throw std::runtime_error("bad");
     };
-    EXPECT_THROW(board.run({20, 1, body, nullptr}, nobody), std::runtime_error);
+    EXPECT_THROW(board.run({20, 1, body, nullptr, false}, nobody), std::runtime_error);
     std::atomic<int> count{0};
     const auto good = [&](std::size_t, std::size_t, int) { ++count; };
-    board.run({20, 1, good, nullptr}, nobody);
+    board.run({20, 1, good, nullptr, false}, nobody);
     EXPECT_EQ(count.load(), 20);
   }
 }
 
-// Who left before the call is missed by the caller; who leaves after it must be able to see that there is work.
-TEST(WorkBoard, TheJobIsThereWhenHelpersAreCalledAndGoneWhenItsBlocksAre) {
+// Who left before the call is missed by the caller; who leaves after it must be able to see that there is
+// work.
+TEST(WorkBoard, TheJobIsThereWhenHelpersAreCalled) {
   WorkBoard board(2, true);
   EXPECT_FALSE(board.wants_help());
   int calls = 0;
-  const auto body = [&](std::size_t begin, std::size_t, int) { EXPECT_EQ(board.wants_help(), begin < 2); };
-  board.run({3, 1, body, nullptr}, [&] {
+  const auto body = [&](std::size_t, std::size_t, int) {};
+  board.run({3, 1, body, nullptr, false}, [&] {
     ++calls;
     EXPECT_TRUE(board.wants_help());
   });
@@ -122,13 +126,59 @@ TEST(WorkBoard, TheJobIsThereWhenHelpersAreCalledAndGoneWhenItsBlocksAre) {
   EXPECT_FALSE(board.wants_help());
 }
 
+// Or it would come back again and again while the last block is under way.
+TEST(WorkBoard, AHelperThatFoundNoBlockIsNotWanted) {
+  WorkBoard board(2, true);
+  std::atomic<int> begun{0};
+  const auto body = [&](std::size_t, std::size_t, int) {
+    if (++begun < 3) return;
+    EXPECT_TRUE(board.wants_help());
+    std::thread([&] { board.help(1); }).join();
+    EXPECT_FALSE(board.wants_help());
+  };
+  board.run({3, 1, body, nullptr, false}, nobody);
+  EXPECT_EQ(begun.load(), 3);
+}
+
+// What a worker's core has seen of some data, it sees again.
+TEST(WorkBoard, AWorkerBeginsWithItsOwnShare) {
+  WorkBoard board(2, true);
+  const Helpers team(board, 1);
+  for (int job = 0; job < 50; ++job) {
+    std::vector<int> by(8, -1);
+    std::atomic<int> here{0};
+    // Neither goes on before both have a block.
+    const auto body = [&](std::size_t begin, std::size_t, int worker) {
+      by[begin] = worker;
+      ++here;
+      while (here.load() < 2) std::this_thread::yield();
+    };
+    board.run({8, 1, body, nullptr, false}, nobody);
+    EXPECT_EQ(by[0], 0);
+    EXPECT_EQ(by[4], 1);
+  }
+}
+
+// More blocks than a share can count one by one.
+TEST(WorkBoard, ManySmallBlocksAreAllDone) {
+  constexpr std::size_t n = 300'001;
+  WorkBoard board(3, true);
+  const Helpers team(board, 2);
+  std::vector<std::uint8_t> visits(n);
+  const auto body = [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) ++visits[i];
+  };
+  board.run({n, 1, body, nullptr, false}, nobody);
+  EXPECT_EQ(static_cast<std::size_t>(std::count(visits.begin(), visits.end(), 1)), n);
+}
+
 TEST(WorkBoard, HelpersThatCannotBeCalledAreAnErrorAndTheBoardStaysUsable) {
   WorkBoard board(2, true);
   int count = 0;
   const auto body = [&](std::size_t, std::size_t, int) { ++count; };
-  EXPECT_THROW(board.run({5, 1, body, nullptr}, [] { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_THROW(board.run({5, 1, body, nullptr, false}, [] { throw std::bad_alloc(); }), std::bad_alloc);
   EXPECT_EQ(count, 0);
-  board.run({5, 1, body, nullptr}, nobody);
+  board.run({5, 1, body, nullptr, false}, nobody);
   EXPECT_EQ(count, 5);
 }
 
