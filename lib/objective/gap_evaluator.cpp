@@ -152,6 +152,7 @@ double GapEvaluator::regularizer(std::span<const double> weights) {
 // w(μ) = (1/(λM)) Σ_m Σ_α Σ_y μ_α(y) ψ_α(y), with Σ_y μ_α(y) ψ_α(y) = φ_α(y*) − Σ_y μ_α(y) φ_α(y).
 GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<double> weights) {
   if (point.dense() || space_ != nullptr) return rebuild_dense(point, weights);
+  if (accumulator_.parts() > 0) return rebuild_in_parts(point, weights);
   bool at_truth = true;  // so far, where w is 0
   CompensatedSum loss, entropy;
   Rebuilt result;
@@ -186,6 +187,39 @@ GapEvaluator::Rebuilt GapEvaluator::rebuild(const DualPoint& point, std::span<do
   result.loss = loss.value();
   result.entropy = entropy.value();
   return result;
+}
+
+GapEvaluator::Rebuilt GapEvaluator::rebuild_in_parts(const DualPoint& point, std::span<double> weights) {
+  struct Part {
+    CompensatedSum loss, entropy;
+    double infeasibility = 0;
+  };
+  const std::size_t count = accumulator_.parts();
+  std::vector<Part> parts(count);
+  accumulator_.start_parts();
+  arena_.for_each_block(count, 1, [&](std::size_t p, std::size_t, int index) {
+    Worker& own = workers_[static_cast<std::size_t>(index)];
+    Part sum;
+    accumulator_.start_part(p);
+    for (std::size_t m = data_.size() * p / count; m < data_.size() * (p + 1) / count; ++m) {
+      own.masses.clear();
+      point.masses(m, own.masses);
+      const Rebuilt block = add_block(m, own.masses, &own.changes, own);
+      accumulator_.add(p, own.changes);
+      sum.loss.add(block.loss);
+      sum.entropy.add(block.entropy);
+      sum.infeasibility = std::max(sum.infeasibility, block.infeasibility);
+    }
+    parts[p] = sum;
+  });
+  accumulator_.finish_parts(arena_, objective_.weight_scale(), weights);
+  Part all;
+  for (const Part& part : parts) {
+    all.loss.add(part.loss);
+    all.entropy.add(part.entropy);
+    all.infeasibility = std::max(all.infeasibility, part.infeasibility);
+  }
+  return {all.loss.value(), all.entropy.value(), all.infeasibility};
 }
 
 GapEvaluator::Rebuilt GapEvaluator::rebuild_dense(const DualPoint& point, std::span<double> weights) {

@@ -97,6 +97,7 @@ class GapEvaluator {
     std::vector<double> difference;       // of a factor's marginals and its variables'; zeros in between
     std::vector<std::uint64_t> places;    // in it that are not
     std::vector<Mass> masses;
+    std::vector<CliqueChange> changes;
     LocalExample local;
     Buffer<double> table;
   };
@@ -107,6 +108,7 @@ class GapEvaluator {
   };
   Rebuilt rebuild(const DualPoint& point, std::span<double> weights);
   Rebuilt rebuild_dense(const DualPoint& point, std::span<double> weights);
+  Rebuilt rebuild_in_parts(const DualPoint& point, std::span<double> weights);
   // `changes` may be nullptr: only what is returned is wanted then.
   Rebuilt add_block(std::size_t m, const std::vector<Mass>& masses, std::vector<CliqueChange>* changes,
                     Worker& worker) const;

@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::size_t cells_per_block = 1U << 14U;
 constexpr std::size_t runs_per_thread = 4;  // of ranges: each looks for its place in every list of inputs
+// Parts: at most so many, of so many examples for every cell that there are more to add up at the end.
+constexpr std::size_t most_parts = 32;
+constexpr double examples_per_cell = 1.0 / 16;
+constexpr std::size_t part_cells_per_block = 512;
 
 void add_to(double value, double& sum, double& error) {
   const TwoSum t = two_sum(sum, value);
@@ -26,6 +30,12 @@ void add_row(const float* __restrict x, std::size_t n, double coefficient, doubl
     sums[i] = t.sum;
     errors[i] += t.error;
   }
+}
+
+std::size_t count_parts(std::uint64_t cells, std::size_t examples) {
+  const double least = examples_per_cell * static_cast<double>(std::max<std::uint64_t>(1, cells));
+  const double parts = std::min<double>(most_parts, static_cast<double>(examples) / least);
+  return parts < 2 ? 0 : static_cast<std::size_t>(parts);
 }
 
 // A change in cells begin..end, whose errors begin at `errors`.
@@ -51,7 +61,10 @@ void add_change(const Dataset& data, const CliqueChange& change, std::uint64_t b
 }  // namespace
 
 WeightAccumulator::WeightAccumulator(const Dataset& data, std::uint64_t range)
-    : data_(data), shards_(data.templates().storage()), size_(data.templates().storage()) {
+    : data_(data),
+      shards_(data.templates().storage()),
+      size_(data.templates().storage()),
+      parts_(count_parts(size_, data.size())) {
   list_ranges(range);
 }
 
@@ -152,6 +165,33 @@ void WeightAccumulator::finish(Arena& arena, double scale) {
     }
   });
   clear_ = true;  // on the way: a pass over large models less
+}
+
+void WeightAccumulator::start_part(std::size_t part) {
+  std::fill_n(part_sums_.data() + 2 * size_ * part, 2 * size_, 0.0);
+}
+
+void WeightAccumulator::add(std::size_t part, std::span<const CliqueChange> changes) {
+  double* const sums = part_sums_.data() + 2 * size_ * part;
+  for (const CliqueChange& change : changes) add_change(data_, change, 0, size_, sums, sums + size_);
+}
+
+void WeightAccumulator::finish_parts(Arena& arena, double scale, std::span<double> w) {
+  arena.for_each_block(size_, part_cells_per_block, [&](std::size_t begin, std::size_t end, int) {
+    double* __restrict sums = part_sums_.data();
+    double* __restrict errors = sums + size_;
+    for (std::size_t part = 1; part < parts_; ++part) {
+      const double* __restrict more = part_sums_.data() + 2 * size_ * part;
+      const double* __restrict more_errors = more + size_;
+#pragma omp simd
+      for (std::size_t i = begin; i < end; ++i) {
+        const TwoSum t = two_sum(sums[i], more[i]);
+        sums[i] = t.sum;
+        errors[i] += t.error + more_errors[i];
+      }
+    }
+    for (std::size_t i = begin; i < end; ++i) w[i] = scale * (sums[i] + errors[i]);
+  });
 }
 
 void WeightAccumulator::finish_ranges(std::size_t first, std::size_t last, double scale) {

@@ -31,8 +31,18 @@ class WeightAccumulator {
   void commit(Arena& arena, std::span<const std::vector<CliqueChange>> lists);
   // w = scale · sums.
   void finish(Arena& arena, double scale);
+
+  // Runs of examples with sums of their own; 0 where that would not be worth while. They depend on the data
+  // alone, never on the threads.
+  std::size_t parts() const { return parts_; }
+  // First start_parts(); then a part belongs to one thread at a time: sums of nothing, and changes in order.
+  void start_parts() { part_sums_.reserve(2 * size_ * parts_); }
+  void start_part(std::size_t part);
+  void add(std::size_t part, std::span<const CliqueChange> changes);
+  // w = scale · the sums of all parts, all of which were started.
+  void finish_parts(Arena& arena, double scale, std::span<double> w);
   std::uint64_t bytes() const {
-    return errors_.bytes() + kept_.capacity() * sizeof(CliqueChange) +
+    return errors_.bytes() + part_sums_.bytes() + kept_.capacity() * sizeof(CliqueChange) +
            group_begin_.capacity() * sizeof(std::size_t);
   }
 
@@ -63,6 +73,8 @@ class WeightAccumulator {
   std::vector<std::size_t> group_begin_;  // of kept changes with one template and input vector
   Buffer<double> errors_;                 // of all cells, where changes are not kept
   bool clear_ = false;                    // the errors are
+  std::size_t parts_;
+  Buffer<double> part_sums_;  // of each part its sums, then their errors
 };
 
 }  // namespace margrave

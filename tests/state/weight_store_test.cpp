@@ -231,6 +231,45 @@ TEST(WeightAccumulator, KeptChangesHaveTheBitsOfThoseThatAreAddedAtOnce) {
   }
 }
 
+// What was added is taken away again, in another part, but for a rest.
+TEST(WeightAccumulator, PartsKeepWhatPlainSumsLoseToTheSameBits) {
+  EXPECT_EQ(WeightAccumulator(wide_problem()).parts(), 0U);
+  const Dataset data = random_chains(37, {.examples = 400, .states = 3, .inputs = 5});
+  Random random(38);
+  auto changes = random_changes(random, data, 400);
+  for (auto& c : changes) c.coefficient = std::ldexp(c.coefficient, static_cast<int>(random.below(40)));
+  const auto rest = random_changes(random, data, 40);
+  std::vector<long double> wanted(data.templates().storage(), 0.0L);
+  for (const auto& c : rest) add_by_definition(data, c, 0.5, wanted);
+  std::vector<double> first;
+  for (const int threads : arena_threads()) {
+    Arena arena(threads);
+    WeightAccumulator sums(data);
+    const std::size_t parts = sums.parts();
+    ASSERT_GE(parts, 2U);
+    std::vector<double> w(data.templates().storage(), 1.0);
+    for (int repeat = 0; repeat < 2; ++repeat) {  // nothing is left of what was finished
+      sums.start_parts();
+      arena.for_each_block(parts, 1, [&](std::size_t part, std::size_t, int) {
+        sums.start_part(part);
+        for (std::size_t i = part; i < changes.size(); i += parts) sums.add(part, {&changes[i], 1});
+        for (std::size_t i = (part + 1) % parts; i < changes.size(); i += parts) {
+          CliqueChange back = changes[i];
+          back.coefficient = -back.coefficient;
+          sums.add(part, {&back, 1});
+        }
+        for (std::size_t i = part; i < rest.size(); i += parts) sums.add(part, {&rest[i], 1});
+      });
+      sums.finish_parts(arena, 0.5, w);
+    }
+    for (std::size_t i = 0; i < w.size(); ++i)
+      ASSERT_NEAR(w[i], static_cast<double>(wanted[i]),
+                  1e-12 * (1 + std::abs(static_cast<double>(wanted[i]))));
+    if (first.empty()) first = w;
+    EXPECT_TRUE(same_bits(w, first)) << threads << " threads";
+  }
+}
+
 // The asynchronous paths, on plain threads: clean under ThreadSanitizer, and no update is lost.
 TEST(WeightStoreAsync, NoUpdateIsLost) {
   const Dataset data = tiny_problem("chain_shared");
