@@ -73,10 +73,11 @@ BlockAscent::BlockAscent(const Problem& problem, std::unique_ptr<DualBlocks> blo
       steps_(std::min(batch, problem.data.size())),
       program_(problem, options, blocks_->flat()),
       extrapolation_(problem, program_, weights_),
-      lanes_(count_lanes(problem, *blocks_, options.lanes)),
       pending_(problem.delay),
       proposing_(problem.arena.threads()),
-      committing_(problem.arena.threads()) {}
+      committing_(problem.arena.threads()) {
+  make_lanes(count_lanes(problem, *blocks_, options.lanes));
+}
 
 void BlockAscent::make_room(std::uint32_t visits) {
   blocks_->make_room(visits);
@@ -336,8 +337,10 @@ std::uint64_t BlockAscent::oracle_calls() const {
 }
 
 std::uint64_t BlockAscent::bytes() const {
-  return blocks_->bytes() + program_.bytes() + extrapolation_.bytes() + weights_.bytes() +
-         (2 * gap_.size() + lanes_.size() * weights_.size()) * sizeof(double);
+  std::uint64_t sum = blocks_->bytes() + program_.bytes() + extrapolation_.bytes() + weights_.bytes() +
+                      2 * gap_.size() * sizeof(double);
+  for (const Lane& lane : lanes_) sum += lane.w.bytes() + lane.sum.bytes() + lane.copy.bytes();
+  return sum;
 }
 
 std::optional<WorkSplit> BlockAscent::work() const {

@@ -97,19 +97,24 @@ class BlockAscent {
   };
 
   void make_pass_room();
+  void make_lanes(std::size_t count);
   void make_lane_room();
   // As exchange_block(), for lanes.
   std::size_t lane_block(Visit kind) const;
   Result visit_batch(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_compiled(std::span<const std::uint32_t> examples);
   Result visit_compiled_in_turn(std::span<const std::uint32_t> examples);
-  // Each run on its own copy of w; then all of them together.
+  // Each lane on its own copy of w; then all of them together.
   void cut_lanes(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_lanes(std::span<const std::uint32_t> examples, Visit kind);
   bool uses_lanes(Visit kind) const { return !lanes_.empty() && kind != Visit::collect; }
   // The weights of the example's vertices, where visits of this kind change them.
   std::span<double> vertex_weights(std::uint32_t example, Visit kind);
-  Result join_lanes(std::span<const std::uint32_t> examples, Visit kind);
+  Result join_lanes(Visit kind);
+  std::size_t lane_of(std::uint32_t example) const;
+  bool has_copy(std::size_t lane) const;
+  const double* seen_by(std::size_t lane);
+  void sort_by_part(std::span<const std::uint32_t> examples);
   Result visit_async(std::span<const std::uint32_t> examples, Visit kind);
   Result visit_delayed(std::span<const std::uint32_t> examples, Visit kind);
   // <w, direction> of a step but for its loss, and w += scale·direction.
@@ -132,13 +137,19 @@ class BlockAscent {
   bool short_visits_ = false;  // of program_
   PassExtrapolation extrapolation_;
   struct Lane {
-    Buffer<double> w;
-    std::vector<double> before;      // weights of the visited examples' vertices, one after the other
-    std::size_t begin = 0, end = 0;  // of the stretch of visits
-    double squared_change = 0;       // |company·Δ_l|²
+    Buffer<double> w, sum;
+    Buffer<double> copy;  // of the store's w, as of `copied_version`, where the lane has one
+    std::uint64_t copied_version = 0;
+    std::size_t end = 0;                // of its part of the data
+    std::vector<std::uint32_t> visits;  // of a stretch
+    std::uint64_t length = 0;           // of them all, in numbers that they are about
+    std::vector<double> before;         // weights of the visited examples' vertices, one after the other
+    double squared_change = 0;          // |company·Δ_l|²
     Result result;
   };
   std::vector<Lane> lanes_;
+  std::vector<std::uint32_t> moved_;        // from one lane to another
+  std::vector<std::uint32_t> visits_;       // of a stretch of asynchronous ones
   double company_ = 1;                      // of lanes: how often a change is made that one alone would make
   std::vector<Pending> pending_;            // a ring of `delay` visits' changes
   std::uint64_t earlier_oracle_calls_ = 0;  // before a resumed run started

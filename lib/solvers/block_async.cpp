@@ -6,6 +6,7 @@
 // Visits of the others pull w the same way, so a worker counts its own changes `company`-fold, and adds a
 // single one (block_lanes.cpp).
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "solvers/block_ascent.hpp"
@@ -21,6 +22,20 @@ constexpr std::size_t runs_per_exchange = 8;
 constexpr double share = 0.3;
 
 }  // namespace
+
+// Workers begin with examples of their own part of the data, which their cores' caches may have.
+void BlockAscent::sort_by_part(std::span<const std::uint32_t> examples) {
+  const double parts_per_example =
+      static_cast<double>(workers_.size()) / static_cast<double>(problem_.data.size());
+  const auto part_of = [&](std::uint32_t m) {
+    return std::min(workers_.size() - 1, static_cast<std::size_t>(parts_per_example * m));
+  };
+  std::vector<std::size_t> place(workers_.size() + 1, 0);
+  for (const std::uint32_t m : examples) ++place[part_of(m) + 1];
+  std::partial_sum(place.begin(), place.end(), place.begin());
+  visits_.resize(examples.size());
+  for (const std::uint32_t m : examples) visits_[place[part_of(m)]++] = m;
+}
 
 BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> examples, Visit kind) {
   std::vector<Result> results(workers_.size());
@@ -40,9 +55,10 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
     worker.adds.add(weights_.exchange(own, seen, index));
     worker.unpublished = 0;
   };
+  sort_by_part(examples);
   const std::size_t exchanged = exchange_block(problem_.data, workers_.size(), kind);
   problem_.arena.for_each_block(
-      examples.size(), std::max<std::size_t>(1, exchanged / runs_per_exchange),
+      visits_.size(), std::max<std::size_t>(1, exchanged / runs_per_exchange),
       [&](std::size_t begin, std::size_t end, int index) {
         BlockWorker& worker = workers_[static_cast<std::size_t>(index)];
         const auto start = WorkClock::Clock::now();
@@ -54,8 +70,8 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
         const auto refreshed = WorkClock::Clock::now();
         worker.company = company;
         for (std::size_t k = begin; k < end; ++k) {
-          if (kind == Visit::cached && k + ahead < end) program_.prefetch(examples[k + ahead]);
-          visit_alone(examples[k], kind, worker.replica.data(), worker,
+          if (kind == Visit::cached && k + ahead < end) program_.prefetch(visits_[k + ahead]);
+          visit_alone(visits_[k], kind, worker.replica.data(), worker,
                       results[static_cast<std::size_t>(index)]);
         }
         worker.company = 1;

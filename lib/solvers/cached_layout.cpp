@@ -79,6 +79,7 @@ void CachedProgram::fill_shelves(const VertexCache& cache) {
   make_shelves();
   weight_.resize(begin_.back());
   loss_.resize(begin_.back());
+  size_.resize(examples());
   problem_.arena.for_each_block(examples(), shelf_examples, [&](std::size_t first, std::size_t last, int) {
     Shelf& s = shelves_[first / shelf_examples];
     s.record.assign(1, Record{});
@@ -110,6 +111,7 @@ void CachedProgram::add_example(const VertexCache& cache, std::size_t m, Shelf& 
     }
   }
   const auto end = [](const auto& memory) { return static_cast<std::uint32_t>(memory.size()); };
+  size_[m] = end(s.word) - s.record.back().word;
   s.record.push_back(
       {end(s.gram), end(s.run), end(s.part), end(s.term), end(s.list), end(s.word), end(s.row)});
 }
@@ -252,7 +254,7 @@ void CachedProgram::store_weights(const VertexCache& cache) const {
 
 std::uint64_t CachedProgram::bytes() const {
   const auto of = [](const auto& memory) { return memory.capacity() * sizeof(memory[0]); };
-  std::uint64_t sum = of(begin_) + of(number_) + of(weight_) + of(loss_);
+  std::uint64_t sum = of(begin_) + of(number_) + of(weight_) + of(loss_) + of(size_);
   for (const Shelf& s : shelves_)
     sum += of(s.chosen) + of(s.record) + of(s.gram) + of(s.run) + of(s.part) + of(s.term) + of(s.list) +
            of(s.word) + of(s.row);

@@ -73,10 +73,7 @@ class CachedProgram {
   std::uint64_t begin(std::size_t m) const { return begin_[m]; }
   std::size_t count(std::size_t m) const { return begin_[m + 1] - begin_[m]; }
   // How many numbers of inputs a visit of the example is about.
-  std::size_t size(std::size_t m) const {
-    const Record* at = shelves_[m / shelf_examples].record.data() + m % shelf_examples;
-    return at[1].word - at[0].word;
-  }
+  std::size_t size(std::size_t m) const { return size_[m]; }
   // Σ over the examples of their largest |ψ(vertex)|².
   double squared_features() const;
   // w += Σ_k coefficient[k]·(φ(vertex k) − φ(base)): the base does not matter where coefficients sum to 0
@@ -185,6 +182,7 @@ class CachedProgram {
   std::vector<std::uint64_t> begin_;
   std::vector<std::uint32_t> number_;  // of the vertices in their blocks
   std::vector<double> weight_, loss_;
+  std::vector<std::uint32_t> size_;  // of each example
   std::vector<Shelf> shelves_;
 };
 
