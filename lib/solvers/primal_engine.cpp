@@ -50,7 +50,11 @@ class PrimalEngine final : public Solver {
     if (!in_epoch_) {
       in_epoch_ = true;
       cursor_ = 0;
-      order_.permute(Random(problem_.seed, epochs_));
+      if (slots_.size() == problem_.data.size()) {
+        order_.in_turn();  // all of them make one step, and neighbours are near in memory
+      } else {
+        order_.permute(Random(problem_.seed, epochs_));
+      }
     }
     while (cursor_ < order_.size()) {
       const auto batch = order_.batch(cursor_, slots_.size());
@@ -129,9 +133,6 @@ class PrimalEngine final : public Solver {
       }
     });
     visits_ += batch.size();
-    changes_.clear();
-    for (std::size_t k = 0; k < batch.size(); ++k)
-      changes_.insert(changes_.end(), slots_[k].begin(), slots_[k].end());
   }
 
   void step(std::size_t batch) {
@@ -139,7 +140,8 @@ class PrimalEngine final : public Solver {
     const auto t = static_cast<double>(++steps_);
     const double eta = settings_.step_rule == StepRule::inverse ? 1 / (lambda * t) : root_step(t, batch);
     weights_.shrink(std::max(0.0, 1 - eta * lambda));
-    weights_.add(problem_.arena, problem_.data, changes_, eta / static_cast<double>(batch));
+    weights_.add(problem_.arena, problem_.data, std::span(slots_).first(batch),
+                 eta / static_cast<double>(batch));
     if (settings_.projection) {
       const double norm = std::sqrt(weights_.squared_norm());
       if (norm > radius_) weights_.shrink(radius_ / norm);
@@ -154,7 +156,8 @@ class PrimalEngine final : public Solver {
     if (size == 0) {
       if (steps_ == 1) {
         ScaledWeights gradient(problem_.data.templates(), false);
-        gradient.add(problem_.arena, problem_.data, changes_, 1.0 / static_cast<double>(batch));
+        gradient.add(problem_.arena, problem_.data, std::span(slots_).first(batch),
+                     1.0 / static_cast<double>(batch));
         first_norm_ = std::sqrt(gradient.squared_norm());
       }
       size = first_norm_ > 0 ? radius_ / first_norm_ : 1 / problem_.objective.lambda;
@@ -177,7 +180,6 @@ class PrimalEngine final : public Solver {
   VisitOrder order_;
   std::vector<PrimalWorker> workers_;
   std::vector<std::vector<CliqueChange>> slots_;  // of the examples of a batch
-  std::vector<CliqueChange> changes_;
   std::vector<double> shown_, average_;
 
   std::uint64_t epochs_ = 0, steps_ = 0, visits_ = 0;

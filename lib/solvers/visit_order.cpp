@@ -12,11 +12,15 @@ VisitOrder::VisitOrder(std::size_t examples) : examples_(examples), count_(examp
   round_end_.reserve(16);
 }
 
-void VisitOrder::permute(Random random) {
+void VisitOrder::in_turn() {
   order_.resize(examples_);
   std::iota(order_.begin(), order_.end(), 0U);
-  random.shuffle(std::span(order_));
   round_end_.assign(1, order_.size());
+}
+
+void VisitOrder::permute(Random random) {
+  in_turn();
+  random.shuffle(std::span(order_));
 }
 
 void VisitOrder::permute_runs(Random random) {

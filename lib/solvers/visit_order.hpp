@@ -19,7 +19,8 @@ class VisitOrder {
  public:
   explicit VisitOrder(std::size_t examples);
 
-  // Every example once.
+  // Every example once: as in the data, or at random.
+  void in_turn();
   void permute(Random random);
   // The same, but runs of a few neighbours stay together: they lie close in memory. Not of many: neighbours
   // are often alike, and steps that undo each other should not be far apart.

@@ -37,25 +37,32 @@ void ScaledWeights::shrink(double factor) {
 }
 
 void ScaledWeights::commit(WeightStore& store, Arena& arena, const Dataset& data,
-                           std::span<const CliqueChange> changes, double scale) {
-  if (changes.size() < least_parallel) {
-    store.commit(data, changes, scale);
+                           std::span<const std::vector<CliqueChange>> lists, bool parallel, double scale) {
+  if (parallel) {
+    store.commit(arena, data, lists, scale);
   } else {
-    store.commit(arena, data, changes, scale);
+    for (const auto& changes : lists) store.commit(data, changes, scale);
   }
 }
 
-void ScaledWeights::add(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes,
+void ScaledWeights::add(Arena& arena, const Dataset& data, std::span<const std::vector<CliqueChange>> lists,
                         double step) {
-  if (changes.empty()) return;
+  std::size_t changes = 0;
+  for (const auto& list : lists) changes += list.size();
+  if (changes == 0) return;
   const double length = step / scale_;
   // |v + l·g|² − |v|² = l·(<v, g> + <v + l·g, g>)
-  const bool few = changes.size() < size();
-  const double before = few ? vector_.product(data, changes) : 0;
-  commit(vector_, arena, data, changes, length);
-  vector_norm_ = few ? std::max(0.0, vector_norm_ + length * (before + vector_.product(data, changes)))
-                     : norm_of(vector_);
-  if (averaging_ && share_ != 0) commit(rest_, arena, data, changes, -share_ * length);
+  const bool few = changes < size();
+  const auto product = [&] {
+    double sum = 0;
+    for (const auto& list : lists) sum += vector_.product(data, list);
+    return sum;
+  };
+  const bool parallel = changes >= least_parallel;
+  const double before = few ? product() : 0;
+  commit(vector_, arena, data, lists, parallel, length);
+  vector_norm_ = few ? std::max(0.0, vector_norm_ + length * (before + product())) : norm_of(vector_);
+  if (averaging_ && share_ != 0) commit(rest_, arena, data, lists, parallel, -share_ * length);
 }
 
 void ScaledWeights::average(double weight) {

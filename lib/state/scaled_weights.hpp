@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/stream.hpp"
 #include "margrave/dataset.hpp"
@@ -31,8 +32,8 @@ class ScaledWeights {
 
   // w ← factor·w, factor ≥ 0
   void shrink(double factor);
-  // w += step·Σ changes, in order
-  void add(Arena& arena, const Dataset& data, std::span<const CliqueChange> changes, double step);
+  // w += step·Σ changes, one list after the other
+  void add(Arena& arena, const Dataset& data, std::span<const std::vector<CliqueChange>> lists, double step);
   // The weights as they are now count `weight`-fold in the average.
   void average(double weight);
   // c becomes 1, and |w|² is added up anew: O(size), for the ends of epochs.
@@ -46,8 +47,8 @@ class ScaledWeights {
   void restore(ByteReader& in);
 
  private:
-  void commit(WeightStore& store, Arena& arena, const Dataset& data, std::span<const CliqueChange> changes,
-              double scale);
+  static void commit(WeightStore& store, Arena& arena, const Dataset& data,
+                     std::span<const std::vector<CliqueChange>> lists, bool parallel, double scale);
 
   const TemplateSet* templates_;
   bool averaging_;

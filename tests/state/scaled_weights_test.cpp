@@ -47,7 +47,9 @@ TEST(ScaledWeights, FollowAPlainVector) {
       const double factor = t == 1 || t == 150 ? 0 : 1 - 1.0 / t;
       const auto changes = random_difference(random, data, random.below(data.size()), psi);
       scaled.shrink(factor);
-      scaled.add(arena, data, changes, 0.3);
+      const auto half = changes.begin() + static_cast<std::ptrdiff_t>(changes.size() / 2);
+      const std::vector<std::vector<CliqueChange>> lists{{changes.begin(), half}, {}, {half, changes.end()}};
+      scaled.add(arena, data, lists, 0.3);
       scaled.average(t);
       for (std::size_t i = 0; i < w.size(); ++i) {
         w[i] = factor * w[i] + 0.3 * psi[i];
@@ -74,7 +76,7 @@ TEST(ScaledWeights, GoOnFromASavedState) {
   Random random(10);
   const auto step = [&](ScaledWeights& weights, const std::vector<CliqueChange>& changes) {
     weights.shrink(0.9);
-    weights.add(arena, data, changes, 0.1);
+    weights.add(arena, data, {&changes, 1}, 0.1);
     weights.average(2);
   };
   for (int t = 0; t < 10; ++t) step(scaled, random_difference(random, data, 3, psi));
