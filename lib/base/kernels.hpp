@@ -44,6 +44,9 @@ struct Kernels {
                    double* out);
   void (*dot_places)(const float* x, std::size_t n, const double* w, const std::uint64_t* place,
                      std::size_t count, double* out);
+  // w[place[k] + d] += factor[k]·x[d], k < count: the transpose; places of different rows.
+  void (*add_to_places)(const float* x, std::size_t n, const double* factor, const std::uint64_t* place,
+                        std::size_t count, double* w);
   // out[i] = Σ_k factor[k]·rows[index[k]·stride + i], i < n, k < count
   void (*sum_rows)(const float* rows, std::size_t stride, const std::uint32_t* index, const double* factor,
                    std::size_t count, std::size_t n, double* out);

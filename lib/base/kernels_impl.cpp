@@ -128,6 +128,7 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     dot_dd,
     dot_rows,
     dot_places,
+    add_to_places,
     sum_rows,
     add_scaled,
     add_outer,

@@ -102,6 +102,42 @@ void dot_places(const float* x, size_t n, const double* w, const std::uint64_t* 
   all_dots_of<double>([=](size_t k) { return w + place[k]; }, count, x, n, out);
 }
 
+// The transpose: a vector, loaded once, to R rows.
+template <size_t R>
+inline void add_to_rows(const float* x, size_t n, const double* factor, double* const* row) {
+  Vector by[R];
+  MARGRAVE_UNROLL for (size_t r = 0; r < R; ++r) by[r] = splat(factor[r]);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const Vector next = load_doubles(x + i);
+    MARGRAVE_UNROLL for (size_t r = 0; r < R; ++r)
+        store(row[r] + i, multiply_add(by[r], next, load(row[r] + i)));
+  }
+#if defined(__AVX512F__)
+  if (i < n) {
+    const Vector rest = load_rest(x + i, n - i);
+    MARGRAVE_UNROLL for (size_t r = 0; r < R; ++r)
+        store_some(row[r] + i, n - i, multiply_add(by[r], rest, load_rest(row[r] + i, n - i)));
+    i = n;
+  }
+#endif
+  for (; i < n; ++i)
+    for (size_t r = 0; r < R; ++r) row[r][i] += factor[r] * static_cast<double>(x[i]);
+}
+void add_to_places(const float* x, size_t n, const double* factor, const std::uint64_t* place, size_t count,
+                   double* w) {
+  constexpr size_t together = 4;
+  size_t k = 0;
+  for (; k + together <= count; k += together) {
+    double* const row[together] = {w + place[k], w + place[k + 1], w + place[k + 2], w + place[k + 3]};
+    add_to_rows<together>(x, n, factor + k, row);
+  }
+  for (; k < count; ++k) {
+    double* const row = w + place[k];
+    add_to_rows<1>(x, n, factor + k, &row);
+  }
+}
+
 template <size_t V>
 inline void sum_columns(const float* rows, size_t stride, const std::uint32_t* index, const double* factor,
                         size_t count, double* out) {

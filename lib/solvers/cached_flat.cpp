@@ -101,8 +101,10 @@ CachedProgram::Step CachedProgram::visit_flat_pair(std::size_t m, double* w, dou
   const double slope = loss_[begin_[m] + 1] + kernels().dot(view.rows, scores.data(), view.cliques.size());
   double change = 0;
   const Step step = move_pair(m, slope, company, change);
-  for (std::size_t j = 0; j < view.cliques.size() && change != 0; ++j)
-    x.add(view.cliques[j], change * static_cast<double>(view.rows[j]), w);
+  if (change == 0) return step;
+  x.add(
+      view.cliques.size(), [&](std::size_t j) { return view.cliques[j]; },
+      [&](std::size_t j) { return change * static_cast<double>(view.rows[j]); }, w);
   return step;
 }
 
@@ -114,8 +116,9 @@ void CachedProgram::add_flat_features(std::size_t m, const double* coefficient, 
     if (coefficient[k] != 0)
       kernels().add_outer(view.row(k), view.stride, coefficient + k, 1, 1, scratch.data());
   const FlatFeatures::Example x = flat_->example(m);
-  for (std::size_t j = 0; j < view.cliques.size(); ++j)
-    if (scratch[j] != 0) x.add(view.cliques[j], scratch[j], w);
+  x.add(
+      view.cliques.size(), [&](std::size_t j) { return view.cliques[j]; },
+      [&](std::size_t j) { return scratch[j]; }, w);
 }
 
 }  // namespace margrave

@@ -121,7 +121,9 @@ void CachedProgram::commit(const BlockStep& step, double scale, double* w) const
   if (step.terms.empty()) return;
   if (flat_ != nullptr) {
     const FlatFeatures::Example x = flat_->example(step.example);
-    for (const TermChange& c : step.terms) x.add(c.term, scale * c.coefficient, w);
+    x.add(
+        step.terms.size(), [&](std::size_t j) { return step.terms[j].term; },
+        [&](std::size_t j) { return scale * step.terms[j].coefficient; }, w);
     return;
   }
   const Shelf& shelf = shelves_[step.example / shelf_examples];

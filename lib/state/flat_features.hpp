@@ -89,16 +89,27 @@ class FlatFeatures {
       }
       for (; j < cliques.size(); ++j) out[j] = w[place[cliques[j]]];
     }
-    // w += coefficient·x_c
-    void add(std::uint32_t c, double coefficient, double* w) const {
-      double* row = w + shape_->place[c];
-      if (c >= shape_->first_single) {
-        *row += coefficient;
-      } else if (shared_ != nullptr) {
-        kernels_->add_outer(shared_, shared_count_, &coefficient, 1, 1, row);
+    // w += Σ_j coefficient(j)·x_c, c = clique(j), of `count` cliques in order; zeros are left out.
+    template <class Clique, class Coefficient>
+    void add(std::size_t count, Clique&& clique, Coefficient&& coefficient, double* w) const {
+      const std::uint64_t* place = shape_->place.data();
+      std::size_t j = 0;
+      if (shared_ != nullptr) {
+        std::array<std::uint64_t, most_cliques> rows;
+        std::array<double, most_cliques> factors;
+        std::size_t found = 0;
+        for (; j < count && clique(j) < shape_->first_single; ++j) {
+          rows[found] = place[clique(j)];
+          factors[found] = coefficient(j);
+          if (factors[found] != 0) ++found;
+        }
+        kernels_->add_to_places(shared_, shared_count_, factors.data(), rows.data(), found, w);
       } else {
-        add_input(c, coefficient, row);
+        for (; j < count && clique(j) < shape_->first_single; ++j)
+          if (const double factor = coefficient(j); factor != 0)
+            add_input(clique(j), factor, w + place[clique(j)]);
       }
+      for (; j < count; ++j) w[place[clique(j)]] += coefficient(j);
     }
     // Numbers of the input vector.
     std::uint32_t inputs(std::uint32_t c) const {

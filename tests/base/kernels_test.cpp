@@ -662,6 +662,21 @@ TEST_P(KernelsOf, ManyRowsGiveWhatEachGivesAloneAndNaiveLoopsGive) {
         k_->dot_places(y.data(), n, w.data(), &place[k], 1, &alone);
         EXPECT_EQ(of_places[k], alone);
       }
+      std::vector<double> added = w;
+      k_->add_to_places(y.data(), n, factor.data(), place.data(), count, added.data());
+      for (std::size_t k = 0; k < count; ++k) {
+        for (std::size_t d = 0; d < stride; ++d) {
+          const std::size_t at = place[k] + d;
+          const double change = d < n ? factor[k] * static_cast<double>(y[d]) : 0.0;
+          EXPECT_NEAR(added[at], w[at] + change, 1e-14 * (1 + std::abs(change)) + 1e-14 * std::abs(w[at]));
+          if (d >= n) {
+            EXPECT_EQ(added[at], w[at]) << "behind the row";
+          }
+        }
+        std::vector<double> alone = w;
+        k_->add_to_places(y.data(), n, &factor[k], &place[k], 1, alone.data());
+        for (std::size_t d = 0; d < n; ++d) EXPECT_EQ(added[place[k] + d], alone[place[k] + d]);
+      }
       for (std::size_t i = 0; i < n; ++i) {
         double sum = 0;
         for (std::size_t k = 0; k < count; ++k)

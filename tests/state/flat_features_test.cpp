@@ -95,11 +95,13 @@ TEST(FlatFeatures, RowsAreTheirVertices) {
         add_deviation(data, d, mass, wanted.data());
       });
       std::vector<double> made(w.size(), 0.0);
+      flat.example(m).add(
+          g.cliques(), [](std::size_t c) { return static_cast<std::uint32_t>(c); },
+          [&](std::size_t c) { return static_cast<double>(row[c]); }, made.data());
       double score = 0;
       double own = 0;
       for (std::uint32_t c = 0; c < g.cliques(); ++c) {
         const auto z = static_cast<double>(row[c]);
-        flat.example(m).add(c, z, made.data());
         score += z * scores[c];
         own += z * flat.example(m).score(c, w.data());
       }
