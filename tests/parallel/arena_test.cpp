@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/compensated.hpp"
@@ -54,14 +55,15 @@ TEST(Arena, AWorkerSlotIsNeverUsedByTwoThreadsAtOnce) {
   EXPECT_FALSE(shared);
 }
 
-TEST(Arena, SixteenThreadsAreSixteenThreadsOnAnyMachine) {
-  Arena arena(16);
+// Threads and worker slots that meet in one loop of a new arena; nobody leaves before all have come, or time
+// is up.
+std::pair<std::size_t, std::size_t> met_in_one_loop(std::size_t count, std::chrono::seconds patience) {
+  Arena arena(static_cast<int>(count));
   std::mutex mutex;
   std::set<std::thread::id> threads;
   std::set<int> workers;
-  // Nobody leaves before all have come, or time is up.
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  arena.for_each_block(16, 1, [&](std::size_t, std::size_t, int worker) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  arena.for_each_block(count, 1, [&](std::size_t, std::size_t, int worker) {
     {
       const std::lock_guard lock(mutex);
       threads.insert(std::this_thread::get_id());
@@ -70,14 +72,23 @@ TEST(Arena, SixteenThreadsAreSixteenThreadsOnAnyMachine) {
     for (;;) {
       {
         const std::lock_guard lock(mutex);
-        if (threads.size() == 16) return;
+        if (threads.size() == count) return;
       }
       if (std::chrono::steady_clock::now() > end) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  EXPECT_EQ(threads.size(), 16U);
-  EXPECT_EQ(workers.size(), 16U);
+  return {threads.size(), workers.size()};
+}
+
+TEST(Arena, SixteenThreadsAreSixteenThreadsOnAnyMachine) {
+  // oneTBB does not promise that every thread comes that is asked for: once in many ten thousand starts of a
+  // process one of sixteen stays away. What would be wrong is that it always does.
+  std::pair<std::size_t, std::size_t> met;
+  for (int attempt = 0; attempt < 3 && met.first != 16; ++attempt)
+    met = met_in_one_loop(16, std::chrono::seconds(20));
+  EXPECT_EQ(met.first, 16U);
+  EXPECT_EQ(met.second, 16U);
 }
 
 // Loops that begin just when the helpers of the one before give up waiting: all of them are needed, each
