@@ -62,6 +62,16 @@ struct Kernels {
   void (*add_to_sparse_rows)(const double* row, std::size_t width, std::size_t stride,
                              const std::uint32_t* index, const float* value, std::size_t n, double* out);
 
+  // Inputs that are 0 or 1 as masks, bit i % 32 of word i / 32 for input i < n; bits behind n are 0. Σ
+  // row[i], Σ plus[i] − minus[i], row[i] += factor, and plus[i] += factor with minus[i] −= factor, over the i
+  // whose bit is set. Rows are read, and written with what they hold, at others too.
+  double (*masked_sum)(const double* row, const std::uint32_t* bits, std::size_t n);
+  double (*masked_difference)(const double* plus, const double* minus, const std::uint32_t* bits,
+                              std::size_t n);
+  void (*add_masked)(const std::uint32_t* bits, std::size_t n, double factor, double* row);
+  void (*add_masked_difference)(const std::uint32_t* bits, std::size_t n, double factor, double* plus,
+                                double* minus);
+
   // out[b] = max_a value[a] + table[a·stride + b], b < width. A NaN is skipped.
   void (*max_plus)(const double* value, std::size_t rows, const double* table, std::size_t stride,
                    std::size_t width, double* out);

@@ -3,6 +3,7 @@
 // compiled for AVX-512 must never be the one copy that the linker keeps for the whole program.
 #include "base/kernels.hpp"
 #include "base/kernels_lines.hpp"
+#include "base/kernels_masks.hpp"
 #include "base/kernels_paths.hpp"
 #include "base/kernels_rows.hpp"
 #include "base/kernels_tables.hpp"
@@ -134,6 +135,10 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     add_outer,
     add_to_unit_rows,
     add_to_sparse_rows,
+    masked_sum,
+    masked_difference,
+    add_masked,
+    add_masked_difference,
     max_plus,
     max_plus_node,
     max_plus_transposed,

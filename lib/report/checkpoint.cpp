@@ -16,7 +16,7 @@ namespace margrave {
 
 namespace {
 
-constexpr std::uint32_t checkpoint_version = 9;
+constexpr std::uint32_t checkpoint_version = 10;
 
 // The options that decide the bits of a run: all but its limits and files.
 std::string options_key(TrainOptions options) {

@@ -14,8 +14,8 @@ namespace {
 
 // Between two looks at the stop flag.
 constexpr std::size_t unstopped_visits = 4096, unstopped_short_visits = 16384;
-// Visits between asking for an example's part of the compiled cache and needing it.
-constexpr std::size_t ahead = 2;
+// Visits between asking for an example's memory and needing it: those with the oracle take ten times as long.
+constexpr std::size_t ahead_cached = 2, ahead_oracle = 1;
 // Visits of a batch pull w the same way (block_lanes.cpp): each counts its own changes so many times. Over
 // roof duality batches of four to eight examples then need as few passes as single ones, a tenth fewer than
 // without (Yeast, Scene, RCV1; none fewer on Bibtex).
@@ -99,6 +99,7 @@ std::size_t BlockAscent::most_visits(Visit kind) const {
 }
 
 BlockAscent::Result BlockAscent::visit(std::span<const std::uint32_t> examples, Visit kind) {
+  arrange(is_compiled(kind));
   if (problem_.delay > 0) return visit_delayed(examples, kind);
   if (problem_.mode == Mode::async) return visit_async(examples, kind);
   if (uses_lanes(kind)) return visit_lanes(examples, kind);
@@ -111,6 +112,7 @@ BlockAscent::Result BlockAscent::visit_batch(std::span<const std::uint32_t> exam
       [&](std::size_t begin, std::size_t end, int worker) {
         for (std::size_t k = begin; k < end; ++k) {
           BlockWorker& own = workers_[static_cast<std::size_t>(worker)];
+          prefetch(examples.subspan(k), kind);
           steps_[k].example = examples[k];
           own.company = examples.size() > 1 && blocks_->has_cache() ? batch_company : 1;
           blocks_->propose(weights_.data(), weights_.version(), kind, own, steps_[k]);
@@ -158,13 +160,21 @@ BlockAscent::Result BlockAscent::visit_compiled(std::span<const std::uint32_t> e
   return result;
 }
 
+void BlockAscent::prefetch(std::span<const std::uint32_t> visits, Visit kind) const {
+  if (is_compiled(kind)) {
+    if (ahead_cached < visits.size()) program_.prefetch(visits[ahead_cached]);
+  } else if (ahead_oracle < visits.size()) {
+    blocks_->prefetch(visits[ahead_oracle]);
+  }
+}
+
 // One after the other, each against the weights the one before left.
 BlockAscent::Result BlockAscent::visit_compiled_in_turn(std::span<const std::uint32_t> examples) {
   const auto start = WorkClock::Clock::now();
   Result result;
   weights_.change([&](double* w) {
     for (std::size_t k = 0; k < examples.size(); ++k) {
-      if (k + ahead < examples.size()) program_.prefetch(examples[k + ahead]);
+      prefetch(examples.subspan(k), Visit::cached);
       visit_alone(examples[k], Visit::cached, w, workers_.front(), result);
     }
   });
@@ -284,7 +294,22 @@ void BlockAscent::start_passes(Members members) {
   program_.compile(*blocks_->cache(), members);
   std::fill(cached_gap_.begin(), cached_gap_.end(), 0.0);
   short_visits_ = program_.has_short_visits();
+  arrange(true);
   extrapolation_.start();
+}
+
+void BlockAscent::arrange(bool for_passes) {
+  if (std::exchange(for_passes_, for_passes) == for_passes || !program_.layout().differs()) return;
+  double* const other = other_order_.reserve(weights_.size());
+  weights_.change([&](double* w) {
+    std::copy_n(w, weights_.size(), other);
+    for_passes ? program_.layout().to_rows(other, w) : program_.layout().from_rows(other, w);
+  });
+}
+
+double BlockAscent::follow_pass() {
+  arrange(true);
+  return extrapolation_.extrapolate();
 }
 
 void BlockAscent::save_passes(ByteWriter& out) const {
@@ -327,7 +352,10 @@ double BlockAscent::dual() const {
          static_cast<double>(cache.size());
 }
 
-void BlockAscent::end_passes() { program_.store_weights(*blocks_->cache()); }
+void BlockAscent::end_passes() {
+  program_.store_weights(*blocks_->cache());
+  arrange(false);
+}
 
 std::uint64_t BlockAscent::oracle_calls() const {
   std::uint64_t calls = earlier_oracle_calls_;
@@ -338,7 +366,7 @@ std::uint64_t BlockAscent::oracle_calls() const {
 
 std::uint64_t BlockAscent::bytes() const {
   std::uint64_t sum = blocks_->bytes() + program_.bytes() + extrapolation_.bytes() + weights_.bytes() +
-                      2 * gap_.size() * sizeof(double);
+                      2 * gap_.size() * sizeof(double) + other_order_.bytes();
   for (const Lane& lane : lanes_) sum += lane.w.bytes() + lane.sum.bytes() + lane.copy.bytes();
   return sum;
 }

@@ -66,7 +66,7 @@ class BlockAscent {
   // follow_pass() after each, which goes on in the direction of the passes so far and returns the gain in
   // M·D; end_passes() when blocks() is to hold the point again, after the last one or in between.
   void start_passes(Members members);
-  double follow_pass() { return extrapolation_.extrapolate(); }
+  double follow_pass();
   void end_passes();
   // Where passes are under way, after save() and restore().
   void save_passes(ByteWriter& out) const;
@@ -90,6 +90,8 @@ class BlockAscent {
   void restore(ByteReader& in);
 
  private:
+  // w in the order that passes want, or in its own; nothing where it is so.
+  void arrange(bool for_passes);
   // A change of w that visits to come do not see yet.
   struct Pending {
     BlockStep step;
@@ -121,6 +123,8 @@ class BlockAscent {
   double product(const BlockStep& step, const double* w) const;
   void add(const BlockStep& step, double scale, double* w) const;
   void propose(const double* w, std::uint64_t version, Visit kind, BlockWorker& worker, BlockStep& step);
+  // Before the first of the visits: asks for the memory that a later one is going to need.
+  void prefetch(std::span<const std::uint32_t> visits, Visit kind) const;
   void visit_pair(std::uint32_t example, double* w, double company, Result& result);
   // The worker's visit, with its line search and change on the worker's own w.
   void visit_alone(std::uint32_t example, Visit kind, double* w, BlockWorker& worker, Result& result);
@@ -134,7 +138,9 @@ class BlockAscent {
   std::vector<BlockWorker> workers_;
   std::vector<BlockStep> steps_;
   CachedProgram program_;
-  bool short_visits_ = false;  // of program_
+  bool short_visits_ = false;   // of program_
+  Buffer<double> other_order_;  // for w, on the way from one order to the other
+  bool for_passes_ = false;     // w is in the order that passes want
   PassExtrapolation extrapolation_;
   struct Lane {
     Buffer<double> w, sum;

@@ -21,7 +21,6 @@ namespace margrave {
 
 namespace {
 
-constexpr std::size_t ahead = 2;      // visits between asking for memory and needing it
 constexpr double long_enough = 0.95;  // S/Q below: visits had more company than they knew of
 constexpr double too_long = 0.75;     // S/Q below: the step is shortened
 
@@ -117,8 +116,7 @@ BlockAscent::Result BlockAscent::visit_lanes(std::span<const std::uint32_t> exam
         worker.company = company_;
         for (std::size_t k = 0; k < lane.visits.size(); ++k) {
           const std::uint32_t m = lane.visits[k];
-          if (kind == Visit::cached && k + ahead < lane.visits.size())
-            program_.prefetch(lane.visits[k + ahead]);
+          prefetch(std::span<const std::uint32_t>(lane.visits).subspan(k), kind);
           const std::span<const double> before = vertex_weights(m, kind);
           lane.before.insert(lane.before.end(), before.begin(), before.end());
           visit_alone(m, kind, w, worker, lane.result);

@@ -2,6 +2,7 @@
 // the scores of their cliques a dot product.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "base/kernels.hpp"
@@ -32,9 +33,10 @@ void CachedProgram::add_rows(const VertexCache::Block& b, std::size_t m, Shelf& 
   const std::size_t first = s.word.size();
   s.word.resize(first + b.row_stride);
   std::size_t found = 0;
+  // (As whole numbers, which nobody has to branch on: sums of what is not negative are 0 bit by bit or not.)
   for (std::uint32_t c = 0; c < b.row_stride; ++c) {
     s.word[first + found] = c;
-    if (difference[c] != 0) ++found;
+    found += std::bit_cast<std::uint32_t>(difference[c]) != 0 ? 1U : 0U;
   }
   s.word.resize(first + found);
   const std::span<const std::uint32_t> cliques(s.word.data() + first, found);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t none = ~std::uint32_t{0};
 constexpr std::size_t look_back = 8;         // lists
+constexpr std::size_t mask_bits = 32;        // of a word
 constexpr std::uint64_t short_visit = 4096;  // numbers: less is not worth another thread
 
 }  // namespace
@@ -21,6 +22,7 @@ CachedProgram::CachedProgram(const Problem& problem, const BcfwOptions& options,
     : problem_(problem),
       options_(options),
       flat_(flat),
+      layout_(flat == nullptr ? RowLayout(problem.data) : RowLayout(problem.data.templates())),
       per_state_(std::any_of(problem.data.columns().inputs.begin(), problem.data.columns().inputs.end(),
                              [](const auto& in) { return in.kind == InputKind::per_state; })) {}
 
@@ -90,7 +92,10 @@ void CachedProgram::fill_shelves(const VertexCache& cache) {
     s.list.clear();
     s.word.clear();
     s.row.clear();
-    for (std::size_t m = first; m < last; ++m) add_example(cache, m, s);
+    for (std::size_t m = first; m < last; ++m) {
+      if (m + 1 < last) cache.prefetch(m + 1);
+      add_example(cache, m, s);
+    }
     // Values of sparse inputs lie behind their numbers, where the words are now.
     for (List& list : s.list)
       if (list.kind == InputKind::sparse)
@@ -164,13 +169,16 @@ void CachedProgram::add_parts(const VertexCache::Block& b, std::size_t m, Shelf&
 }
 
 void CachedProgram::add_terms(Shelf& s, std::size_t first_list, const Deviation& d) const {
-  const auto cell = [](std::int32_t row) { return row < 0 ? no_row : static_cast<std::uint32_t>(row); };
   const InputView x = problem_.data.input(d.input);
   const Template& t = problem_.data.templates()[d.template_index];
+  const RowLayout::Steps steps = layout_.steps(d.template_index);
+  const auto cell = [&](std::int32_t row) {
+    return row < 0 ? no_row : static_cast<std::uint32_t>(static_cast<std::uint64_t>(row) * steps.row);
+  };
   if (is_one(x) && t.offset + t.stride * t.inputs < no_row) {
-    const std::uint64_t first = t.offset + (x.kind == InputKind::unit ? x.index[0] * t.stride : 0);
+    const std::uint64_t first = t.offset + (x.kind == InputKind::unit ? x.index[0] * steps.input : 0);
     const auto place = [&](std::int32_t row) {
-      return row < 0 ? no_row : static_cast<std::uint32_t>(first) + static_cast<std::uint32_t>(row);
+      return row < 0 ? no_row : static_cast<std::uint32_t>(first) + cell(row);
     };
     s.term.push_back({place(d.row), place(d.truth_row), no_list});
     return;
@@ -196,21 +204,28 @@ std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uin
   s.list_key.push_back(key);
   const InputView x = problem_.data.input(input);
   const Template& t = problem_.data.templates()[template_index];
+  const RowLayout::Steps steps = layout_.steps(template_index);
   // Numbers of inputs are multiplied here, once, where 32 bits hold the product.
   const bool multiplied =
-      x.kind != InputKind::dense && (x.count == 0 || x.index[x.count - 1] * t.stride <= ~std::uint32_t{0});
-  const auto stride = multiplied ? 1 : static_cast<std::uint32_t>(t.stride);
-  s.list.push_back({t.offset, x.value, x.count, static_cast<std::uint32_t>(s.word.size()), stride, x.kind});
-  const auto more = [&] {
-    s.word.resize(s.word.size() + x.count);
-    return s.word.data() + s.word.size() - x.count;
+      x.kind != InputKind::dense && (x.count == 0 || x.index[x.count - 1] * steps.input <= ~std::uint32_t{0});
+  const auto factor = static_cast<std::uint32_t>(multiplied ? steps.input : 1);
+  const auto stride = static_cast<std::uint32_t>(multiplied ? 1 : steps.input);
+  const bool is_mask = x.kind == InputKind::unit && steps.in_rows();
+  const auto count = is_mask ? static_cast<std::uint32_t>(t.inputs) : x.count;
+  s.list.push_back(
+      {t.offset, x.value, count, static_cast<std::uint32_t>(s.word.size()), stride, x.kind, is_mask});
+  const auto more = [&](std::size_t n) {
+    s.word.resize(s.word.size() + n);
+    return s.word.data() + s.word.size() - n;
   };
-  if (x.kind != InputKind::dense) {
-    const auto factor = multiplied ? static_cast<std::uint32_t>(t.stride) : 1;
-    std::transform(x.index, x.index + x.count, more(), [=](std::uint32_t n) { return n * factor; });
+  if (is_mask) {
+    std::uint32_t* const mask = more((t.inputs + mask_bits - 1) / mask_bits);
+    for (std::uint32_t n = 0; n < x.count; ++n) mask[x.index[n] / mask_bits] |= 1U << x.index[n] % mask_bits;
+  } else if (x.kind != InputKind::dense) {
+    std::transform(x.index, x.index + x.count, more(x.count), [=](std::uint32_t n) { return n * factor; });
   }
   if (x.kind == InputKind::sparse)
-    std::transform(x.value, x.value + x.count, more(),
+    std::transform(x.value, x.value + x.count, more(x.count),
                    [](float value) { return std::bit_cast<std::uint32_t>(value); });
   return static_cast<std::uint32_t>(s.list.size() - 1);
 }
@@ -218,9 +233,11 @@ std::uint32_t CachedProgram::add_list(Shelf& s, std::size_t first_list, std::uin
 // That the visits of a shelf's examples are about.
 std::uint64_t CachedProgram::count_inputs(const Shelf& s, std::size_t first, std::size_t last) const {
   std::uint64_t numbers = 0;
-  for (const List& list : s.list) numbers += list.count;
-  for (std::size_t m = first; m < last && flat_ != nullptr; ++m)
-    for (const std::uint32_t c : flat_view(m).cliques) numbers += flat_->example(m).inputs(c);
+  for (const List& list : s.list) numbers += list.is_mask ? list.count / mask_bits : list.count;
+  for (std::size_t m = first; m < last && flat_ != nullptr; ++m) {
+    const FlatFeatures::Example x = flat_->example(m);
+    for (const std::uint32_t c : flat_view(m).cliques) numbers += x.inputs(c);
+  }
   return numbers;
 }
 

@@ -56,12 +56,16 @@ double CachedProgram::term_score(const Shelf& shelf, const Term& term, const dou
   const List& list = shelf.list[term.list];
   const double* plus = term.plus == no_row ? nullptr : w + list.offset + term.plus;
   const double* minus = term.minus == no_row ? nullptr : w + list.offset + term.minus;
+  const std::uint32_t* mask = shelf.word.data() + list.index;
   const auto row_score = [&](const double* row) {
+    if (list.is_mask) return kernels().masked_sum(row, mask, list.count);
     if (list.is_vector()) return kernels().dot(list.value, row, list.count);
     return sum_inputs(shelf, list, [&](std::uint64_t cell) { return row[cell]; });
   };
   if (minus == nullptr) return row_score(plus);
   if (plus == nullptr) return -row_score(minus);
+  if (list.is_mask) return kernels().masked_difference(plus, minus, mask, list.count);
+  if (list.is_vector()) return row_score(plus) - row_score(minus);
   return sum_inputs(shelf, list, [&](std::uint64_t cell) { return plus[cell] - minus[cell]; });
 }
 
@@ -76,7 +80,9 @@ void CachedProgram::add_term(const Shelf& shelf, const Term& term, double coeffi
   double* plus = term.plus == no_row ? nullptr : w + list.offset + term.plus;
   double* minus = term.minus == no_row ? nullptr : w + list.offset + term.minus;
   const auto add_row = [&](double* row, double factor) {
-    if (list.is_vector()) {
+    if (list.is_mask) {
+      kernels().add_masked(index, list.count, factor, row);
+    } else if (list.is_vector()) {
       kernels().add_outer(list.value, list.count, &factor, 1, 1, row);
     } else if (list.kind == InputKind::unit) {
       for (std::uint32_t i = 0; i < list.count; ++i) row[std::uint64_t{index[i]} * list.stride] += factor;
@@ -86,7 +92,11 @@ void CachedProgram::add_term(const Shelf& shelf, const Term& term, double coeffi
             factor * static_cast<double>(list.value[i]);
     }
   };
-  if (list.kind == InputKind::unit && list.stride == 1 && plus != nullptr && minus != nullptr) {
+  if (plus != nullptr && minus != nullptr && list.is_mask) {
+    kernels().add_masked_difference(index, list.count, coefficient, plus, minus);
+    return;
+  }
+  if (plus != nullptr && minus != nullptr && list.kind == InputKind::unit && list.stride == 1) {
     for (std::uint32_t i = 0; i < list.count; ++i) {
       plus[index[i]] += coefficient;
       minus[index[i]] -= coefficient;
@@ -237,6 +247,7 @@ void CachedProgram::prefetch(std::size_t m) const {
   ask(s.list, at[0].list, at[1].list);
   ask(s.word, at[0].word, at[1].word);
   ask(s.row, at[0].row, at[1].row);
+  if (flat_ != nullptr) flat_->prefetch(m);
 }
 
 void CachedProgram::move_weights_of(std::size_t m, const double* target, double length) {

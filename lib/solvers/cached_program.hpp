@@ -24,6 +24,7 @@
 #include "margrave/options.hpp"
 #include "solvers/dual_blocks.hpp"
 #include "solvers/solver.hpp"
+#include "state/row_layout.hpp"
 #include "state/vertex_cache.hpp"
 #include "state/weight_store.hpp"
 
@@ -41,6 +42,9 @@ class CachedProgram {
 
   // `flat`: the features that terms stand for, where the cache has them so.
   CachedProgram(const Problem& problem, const BcfwOptions& options, const FlatFeatures* flat = nullptr);
+
+  // The order in which all that follows wants w.
+  const RowLayout& layout() const { return layout_; }
 
   // Room for about what was compiled last, and more.
   void make_room();
@@ -89,7 +93,8 @@ class CachedProgram {
   static constexpr std::uint32_t no_row = ~std::uint32_t{0};
   static constexpr std::uint32_t no_list = ~std::uint32_t{0};
   // An input vector and the template whose weights it meets: `count` numbers of inputs from `index` on in the
-  // shelf's words, their values behind them; or values that lie in the data, one for each input.
+  // shelf's words, their values behind them; or values that lie in the data, one for each input; or a mask
+  // for `count` inputs, in the words from `index` on.
   struct List {
     std::uint64_t offset;  // of the template's first weight
     const float* value;
@@ -97,12 +102,13 @@ class CachedProgram {
     std::uint32_t index;
     std::uint32_t stride;  // what is left to multiply the numbers with
     InputKind kind;
+    bool is_mask;
     // Dense, and the weights of a row lie in a row.
     bool is_vector() const { return kind == InputKind::dense && stride == 1; }
   };
   // Where the input vector is [1], as those of most factors, there is no list and rows are places in w.
   struct Term {
-    std::uint32_t plus, minus;  // weight rows, or no_row
+    std::uint32_t plus, minus;  // where weight rows start in their templates, or no_row
     std::uint32_t list;
   };
   struct Part {
@@ -178,6 +184,7 @@ class CachedProgram {
   Problem problem_;
   BcfwOptions options_;
   const FlatFeatures* flat_;
+  RowLayout layout_;
   bool per_state_;  // inputs of their own for every joint state: deviations of two terms
   std::vector<std::uint64_t> begin_;
   std::vector<std::uint32_t> number_;  // of the vertices in their blocks

@@ -89,6 +89,8 @@ class DualBlocks : public DualPoint {
   // work on different examples.
   virtual void propose(const double* w, std::uint64_t version, Visit visit, BlockWorker& worker,
                        BlockStep& step) = 0;
+  // Asks for the memory that propose() for the example is going to need.
+  virtual void prefetch(std::size_t /*example*/) const {}
   // μ += length·(μ' − μ), 0 < length ≤ 1.
   virtual void apply(const BlockStep& step, double length) = 0;
   // Whether passes without the oracle can gain anything.

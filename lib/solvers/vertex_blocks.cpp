@@ -45,7 +45,6 @@ class VertexBlocks final : public DualBlocks {
     const std::size_t m = step.example;
     const FactorGraph g = problem_.data[m];
     Potentials& potentials = worker.potentials;
-    if (!flat_) cache_.prefetch(m);
     potentials.fill(problem_.data, g, w, version);
     VertexCache::Block b = cache_.block(m);
     double* gradient = flat_ ? flat_gradients(m, b, worker) : gradients(g.topology(), b, worker);
@@ -89,6 +88,13 @@ class VertexBlocks final : public DualBlocks {
     }
     merge_changes(b, b.weight, step);
     measure_moves(b.loss, b.gram, b.capacity, step);
+  }
+
+  void prefetch(std::size_t m) const override {
+    cache_.prefetch(m);
+    const FactorGraph g = problem_.data[m];
+    for (std::size_t i = 0; i < g.variables(); ++i)
+      if (i == 0 || g.input_of(i) != g.input_of(i - 1)) prefetch_input(problem_.data.input(g.input_of(i)));
   }
 
   void apply(const BlockStep& step, double length) override {
@@ -197,6 +203,14 @@ class VertexBlocks final : public DualBlocks {
   }
 
  private:
+  static void prefetch_input(const InputView& x) {
+    const auto ask = [&](const auto* memory) {
+      for (std::size_t i = 0; i < x.count; i += cache_line / sizeof(*memory)) __builtin_prefetch(memory + i);
+    };
+    if (x.kind == InputKind::unit || x.kind == InputKind::sparse) ask(x.index);
+    if (x.kind == InputKind::dense || x.kind == InputKind::sparse) ask(x.value);
+  }
+
   // Which variables have several labels among the given vertices, not counting fractional masses.
   static std::vector<std::uint8_t> differing(const Topology& top, const VertexCache::Block& b,
                                              std::span<const std::uint32_t> vertices) {

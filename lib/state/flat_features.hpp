@@ -139,6 +139,13 @@ class FlatFeatures {
     return e;
   }
 
+  // Asks for the input vector that the example's cliques share.
+  void prefetch(std::size_t m) const {
+    if (shared_input_[m] == 0) return;
+    const InputView x = data_->input((*data_)[m].input_of(0));
+    for (std::size_t i = 0; i < x.count; i += cache_line / sizeof(float)) __builtin_prefetch(x.value + i);
+  }
+
   std::uint64_t bytes() const;
 
  private:
