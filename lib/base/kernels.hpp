@@ -52,6 +52,8 @@ struct Kernels {
                    std::size_t count, std::size_t n, double* out);
   // out[i] += factor·in[i]
   void (*add_scaled)(const double* in, std::size_t n, double factor, double* out);
+  // cells[i] += factor·(own[i] − seen[i]), and own[i] = seen[i] = cells[i]
+  void (*exchange)(double* own, double* seen, std::size_t n, double factor, double* cells);
   // out[d·stride + b] += x[d]·row[b], b < width ≤ stride: the transpose of add_dense_rows. Written exactly.
   void (*add_outer)(const float* x, std::size_t n, const double* row, std::size_t width, std::size_t stride,
                     double* out);

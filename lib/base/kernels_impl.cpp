@@ -28,6 +28,17 @@ inline void add_scaled_of(const In* in, size_t n, double factor, double* out) {
   for (; i < n; ++i) out[i] += factor * static_cast<double>(in[i]);
 }
 void add_scaled(const double* in, size_t n, double factor, double* out) { add_scaled_of(in, n, factor, out); }
+void exchange(double* own, double* seen, size_t n, double factor, double* cells) {
+  const Vector by = splat(factor);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const Vector now = multiply_add(by, subtract(load(own + i), load(seen + i)), load(cells + i));
+    store(cells + i, now);
+    store(own + i, now);
+    store(seen + i, now);
+  }
+  for (; i < n; ++i) own[i] = seen[i] = cells[i] += factor * (own[i] - seen[i]);
+}
 void add_outer(const float* x, size_t n, const double* row, size_t width, size_t stride, double* out) {
   if (stride == 1) {
 #if defined(__AVX512F__)
@@ -132,6 +143,7 @@ constinit const Kernels MARGRAVE_JOIN(kernels_, MARGRAVE_KERNEL_ISA) = {
     add_to_places,
     sum_rows,
     add_scaled,
+    exchange,
     add_outer,
     add_to_unit_rows,
     add_to_sparse_rows,

@@ -53,7 +53,7 @@ std::size_t count_lanes(const Problem& problem, const DualBlocks& blocks, std::u
 
 std::size_t exchange_block(const Dataset& data, std::size_t workers, Visit kind) {
   // A visit with the oracle takes about as long as ten without, and what it finds ages sooner.
-  return block_of(data, workers, is_compiled(kind) ? 16 : 128);
+  return block_of(data, workers, is_compiled(kind) ? 16 : 256);
 }
 
 // Lanes meet without locks. What three times as many meetings cost with the oracle, they save in its calls: a

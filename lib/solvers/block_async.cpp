@@ -48,10 +48,7 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
   const auto publish = [&](std::size_t index) {
     BlockWorker& worker = workers_[index];
     double* const own = worker.replica.data();
-    double* const seen = own + cells;
-    if (worker.unpublished > 0)
-      for (std::size_t i = 0; i < cells; ++i) own[i] = seen[i] + (own[i] - seen[i]) / company;
-    worker.adds.add(weights_.exchange(own, seen, index));
+    worker.adds.add(weights_.exchange(own, own + cells, index, 1 / company));
     worker.unpublished = 0;
   };
   sort_by_part(examples);

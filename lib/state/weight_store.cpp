@@ -146,7 +146,7 @@ void WeightStore::commit(const WeightChange& change, double scale) {
   ++version_;
 }
 
-AtomicAdds WeightStore::exchange(double* own, double* seen, std::size_t first_shard) noexcept {
+AtomicAdds WeightStore::exchange(double* own, double* seen, std::size_t first_shard, double scale) noexcept {
   const std::size_t shards = shards_.size();
   static_assert(most_shards <= 64);
   std::uint64_t left = shards == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shards) - 1;
@@ -158,10 +158,8 @@ AtomicAdds WeightStore::exchange(double* own, double* seen, std::size_t first_sh
       ++count.retries;
       continue;
     }
-    const std::uint64_t end = shards_.end(at);
-    double* const cells = cells_.data();
-#pragma omp simd
-    for (std::uint64_t i = shards_.begin(at); i < end; ++i) own[i] = seen[i] = cells[i] += own[i] - seen[i];
+    const std::uint64_t begin = shards_.begin(at);
+    kernels().exchange(own + begin, seen + begin, shards_.end(at) - begin, scale, cells_.data() + begin);
     taken_[at].clear(std::memory_order_release);
     ++count.adds;
     left &= ~bit;

@@ -142,10 +142,10 @@ class WeightStore {
   void refresh(double* local) const noexcept {
     for (std::uint64_t i = 0; i < size_; ++i) local[i] = load(i);
   }
-  // w += own − seen, what a worker made of the copy it saw; then both are w. A shard that another worker has
-  // is come back to; workers that start at different shards rarely meet. One compare-and-swap
-  // per cell would cost as much as many of the visits between two exchanges.
-  AtomicAdds exchange(double* own, double* seen, std::size_t first_shard) noexcept;
+  // w += scale·(own − seen), own − seen being what a worker made of the copy it saw; then both are w. A shard
+  // that another worker has is come back to; workers that start at different shards rarely meet. One
+  // compare-and-swap per cell would cost as much as many of the visits between two exchanges.
+  AtomicAdds exchange(double* own, double* seen, std::size_t first_shard, double scale = 1.0) noexcept;
   AtomicAdds commit_async(const WeightChange& change, double scale) noexcept;
   double product_async(const WeightChange& change) const noexcept;
 

@@ -626,6 +626,55 @@ TEST_P(KernelsOf, NotANumberNeverWinsAMaximum) {
   }
 }
 
+// Inputs as masks, at every length around words and vectors; nothing else is changed.
+TEST_P(KernelsOf, MasksGiveWhatNaiveLoopsGive) {
+  for (std::size_t n = 0; n <= 140; ++n) {
+    std::vector<std::uint32_t> bits((n + 31) / 32, 0);
+    const std::uint64_t rarity = 1 + n % 4;
+    for (std::size_t i = 0; i < n; ++i)
+      if (random_.below(rarity) == 0) bits[i / 32] |= 1U << i % 32;
+    const std::vector<double> plus = numbers(n);
+    const std::vector<double> minus = numbers(n);
+    std::vector<double> alone = plus;
+    std::vector<double> first = plus;
+    std::vector<double> second = minus;
+    for (std::vector<double>* row : {&alone, &first, &second}) row->push_back(guard);
+    k_->add_masked(bits.data(), n, 0.75, alone.data());
+    k_->add_masked_difference(bits.data(), n, 0.75, first.data(), second.data());
+    double sum = 0;
+    double difference = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool set = (bits[i / 32] >> i % 32 & 1U) != 0;
+      sum += set ? plus[i] : 0;
+      difference += set ? plus[i] - minus[i] : 0;
+      EXPECT_EQ(alone[i], set ? plus[i] + 0.75 : plus[i]);
+      EXPECT_EQ(first[i], alone[i]);
+      EXPECT_EQ(second[i], set ? minus[i] - 0.75 : minus[i]);
+    }
+    EXPECT_NEAR(k_->masked_sum(plus.data(), bits.data(), n), sum, 1e-12);
+    EXPECT_NEAR(k_->masked_difference(plus.data(), minus.data(), bits.data(), n), difference, 1e-12);
+    EXPECT_EQ(alone[n], guard);
+    EXPECT_EQ(first[n], guard);
+    EXPECT_EQ(second[n], guard);
+  }
+}
+
+TEST_P(KernelsOf, ExchangeAddsTheScaledChangeAndBringsTheSum) {
+  for (std::size_t n = 0; n <= 20; ++n) {
+    std::vector<double> own = numbers(n);
+    std::vector<double> seen = numbers(n);
+    std::vector<double> cells = numbers(n);
+    std::vector<double> wanted;
+    for (std::size_t i = 0; i < n; ++i) wanted.push_back(cells[i] + 0.5 * (own[i] - seen[i]));
+    for (std::vector<double>* row : {&own, &seen, &cells}) row->push_back(guard);
+    k_->exchange(own.data(), seen.data(), n, 0.5, cells.data());
+    for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(cells[i], wanted[i], 1e-15 * (1 + std::abs(wanted[i])));
+    EXPECT_EQ(cells[n], guard);
+    EXPECT_EQ(own, cells);
+    EXPECT_EQ(seen, cells);
+  }
+}
+
 TEST_P(KernelsOf, ManyRowsGiveWhatEachGivesAloneAndNaiveLoopsGive) {
   for (const std::size_t n : {0U, 1U, 7U, 8U, 9U, 16U, 23U, 40U, 103U}) {
     for (std::size_t count = 0; count <= 9; ++count) {

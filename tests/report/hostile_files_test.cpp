@@ -25,7 +25,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr std::uint32_t dataset_version = 1, model_version = 4, checkpoint_version = 9;
+constexpr std::uint32_t dataset_version = 1, model_version = 4, checkpoint_version = 10;
 
 template <class T, std::size_t Count>
 void put_any(Bytes& bytes, Random& random, const T (&values)[Count]) {

@@ -54,21 +54,35 @@ class Fixture {
     weights.assign(made_weights());
   }
 
-  std::vector<double> psi(std::size_t m, std::size_t k) const {
+  // w as the program wants it, and back.
+  std::vector<double> for_program(const std::vector<double>& w) const {
+    std::vector<double> rows(w.size());
+    program.layout().to_rows(w.data(), rows.data());
+    return rows;
+  }
+  std::vector<double> from_program(std::span<const double> rows) const {
+    std::vector<double> w(rows.size());
+    program.layout().from_rows(rows.data(), w.data());
+    return w;
+  }
+
+  // Dense features of a vertex, in w's own order.
+  std::vector<double> own_psi(std::size_t m, std::size_t k) const {
     const CachedLabel* labels = cache.block(m).vertex(k, data[m].variables()).labels;
     return feature_difference(data, data[m], Labelling(labels, labels + data[m].variables()));
   }
-  // w(μ) of the program's point, from dense features.
+  std::vector<double> psi(std::size_t m, std::size_t k) const { return for_program(own_psi(m, k)); }
+  // w(μ) of the program's point, from dense features, as the program wants it.
   std::vector<double> made_weights() const {
     std::vector<double> w(data.templates().storage(), 0.0);
     for (std::size_t m = 0; m < data.size(); ++m)
       for (std::size_t k = 0; k < program.count(m); ++k) {
         const double weight = program.weights()[program.begin(m) + k];
         if (weight == 0) continue;
-        const std::vector<double> difference = psi(m, k);
+        const std::vector<double> difference = own_psi(m, k);
         for (std::size_t i = 0; i < w.size(); ++i) w[i] += objective.weight_scale() * weight * difference[i];
       }
-    return w;
+    return for_program(w);
   }
   // M·D of the program's point and of w.
   double dual() const {
@@ -109,8 +123,15 @@ class Fixture {
   BlockStep step;
 };
 
-// All tiny problems; those with flat features once more, vertices as rows.
+// All tiny problems, and some with inputs of all kinds that are worth rows of their own; those with flat
+// features once more, vertices as rows.
 void for_each_problem(const std::function<void(const Dataset&, bool as_rows)>& test) {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    const Dataset data = random_problem(seed, 12, 5, 30 * (seed % 3) + 7);
+    EXPECT_TRUE(RowLayout(data).differs());
+    test(data, false);
+  }
   int flat = 0;
   for (const TinyProblem& tiny : tiny_problems()) {
     SCOPED_TRACE(tiny.name);
@@ -263,6 +284,7 @@ TEST(CachedProgram, KeepsTheMassesOfFractionalVertices) {
       std::vector<double> one(b.count, 0.0);
       one[k] = 1;
       f.program.add_features(m, one.data(), term, made.data());
+      made = f.from_program(made);
       for (std::size_t i = 0; i < wanted.size(); ++i)
         EXPECT_NEAR(made[i], wanted[i], 1e-12) << "example " << m << ", vertex " << k << " of " << half;
     }
@@ -303,6 +325,7 @@ TEST(CachedProgram, KeepsTheRowsOfFractionalVertices) {
     std::vector<double> one(b.count, 0.0);
     one[k] = 1;
     f.program.add_features(0, one.data(), term, made.data());
+    made = f.from_program(made);
     for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(made[i], wanted[i], 1e-12) << "vertex " << k;
   }
 }

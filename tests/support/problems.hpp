@@ -28,7 +28,9 @@ struct ChainShape {
 Dataset random_chains(std::uint64_t seed, const ChainShape& shape);
 
 // Any graph: mixed state counts, templates of every kind and order up to 3, every kind of input, loss
-// weights; fully labelled, at most `most_variables` variables an example.
-Dataset random_problem(std::uint64_t seed, std::size_t examples = 5, std::size_t most_variables = 5);
+// weights; fully labelled, at most `most_variables` variables an example. Templates have up to six inputs and
+// `more_inputs`.
+Dataset random_problem(std::uint64_t seed, std::size_t examples = 5, std::size_t most_variables = 5,
+                       std::uint64_t more_inputs = 0);
 
 }  // namespace margrave::test

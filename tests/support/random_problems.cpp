@@ -46,11 +46,11 @@ std::uint32_t any_input(DatasetBuilder& b, Random& random, const Template& t, bo
   return b.add_per_state(parts);
 }
 
-Template any_factor_template(Random& random, std::uint32_t number) {
+Template any_factor_template(Random& random, std::uint32_t number, std::uint64_t more_inputs) {
   const std::string name = "factor" + std::to_string(number);
   Scope states(2 + random.below(2));
   for (auto& k : states) k = static_cast<std::uint32_t>(2 + random.below(2));
-  const std::uint64_t inputs = 1 + random.below(4);
+  const std::uint64_t inputs = more_inputs + 1 + random.below(4);
   switch (random.below(4)) {
     case 0:
       return make_template(name, states, inputs, WeightRows::potts);
@@ -72,11 +72,12 @@ Template any_factor_template(Random& random, std::uint32_t number) {
 
 }  // namespace
 
-Dataset random_problem(std::uint64_t seed, std::size_t examples, std::size_t most_variables) {
+Dataset random_problem(std::uint64_t seed, std::size_t examples, std::size_t most_variables,
+                       std::uint64_t more_inputs) {
   Random random(seed);
-  std::vector<Template> templates{make_template("two", {2}, 1 + random.below(6)),
-                                  make_template("three", {3}, 1 + random.below(6))};
-  for (std::uint32_t f = 0; f < 4; ++f) templates.push_back(any_factor_template(random, f));
+  std::vector<Template> templates{make_template("two", {2}, more_inputs + 1 + random.below(6)),
+                                  make_template("three", {3}, more_inputs + 1 + random.below(6))};
+  for (std::uint32_t f = 0; f < 4; ++f) templates.push_back(any_factor_template(random, f, more_inputs));
   const bool per_state = random.below(3) == 0;
   auto b = builder_of(std::move(templates));
   const TemplateSet& set = b.templates();
