@@ -29,6 +29,8 @@ void ask_for_huge_pages(void* memory, std::size_t bytes) noexcept {
 }
 
 void* allocate_lines(std::size_t bytes) {
+  // Whole lines: nobody else's memory begins on the last one.
+  bytes = (bytes + cache_line - 1) / cache_line * cache_line;
   void* memory = ::operator new(bytes, alignment_of(bytes));
   ask_for_huge_pages(memory, bytes);
   return memory;

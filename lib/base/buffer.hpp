@@ -9,6 +9,8 @@
 
 namespace margrave {
 
+// What one thread writes all the time and others do not read must not lie on a line with what they do:
+// workers and the results of visits are aligned to it.
 inline constexpr std::size_t cache_line = 64;
 
 // Uninitialised memory on cache lines; large memory on huge pages where the system has them, since rows far

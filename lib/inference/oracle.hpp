@@ -23,7 +23,7 @@ namespace margrave {
 class Arena;
 
 // A worker's memory for oracle calls: grow-only, so that nothing is allocated after warm-up.
-struct Scratch {
+struct alignas(cache_line) Scratch {
   static constexpr std::size_t slots = 8;
   Buffer<double> reals[slots];
   Buffer<std::uint32_t> integers[slots];

@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "inference/messages.hpp"
 #include "inference/oracle.hpp"
 #include "objective/dual_point.hpp"
@@ -89,7 +90,7 @@ class GapEvaluator {
   }
 
  private:
-  struct Worker {
+  struct alignas(cache_line) Worker {
     Potentials potentials;
     Scratch scratch;
     std::vector<double> zeros;

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "inference/oracle.hpp"
 #include "objective/objective.hpp"
 #include "parallel/arena.hpp"
@@ -35,7 +36,7 @@ class SmoothRisk {
   std::uint64_t bytes() const { return sums_ ? sums_->bytes() : 0; }
 
  private:
-  struct Worker {
+  struct alignas(cache_line) Worker {
     Potentials potentials;
     Scratch scratch;
     Buffer<double> marginals;

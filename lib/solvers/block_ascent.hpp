@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/stream.hpp"
 #include "parallel/work_clock.hpp"
 #include "solvers/cached_program.hpp"
@@ -142,7 +143,7 @@ class BlockAscent {
   Buffer<double> other_order_;  // for w, on the way from one order to the other
   bool for_passes_ = false;     // w is in the order that passes want
   PassExtrapolation extrapolation_;
-  struct Lane {
+  struct alignas(cache_line) Lane {
     Buffer<double> w, sum;
     Buffer<double> copy;  // of the store's w, as of `copied_version`, where the lane has one
     std::uint64_t copied_version = 0;

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/buffer.hpp"
 #include "solvers/block_ascent.hpp"
 
 namespace margrave {
@@ -37,7 +38,8 @@ void BlockAscent::sort_by_part(std::span<const std::uint32_t> examples) {
 }
 
 BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> examples, Visit kind) {
-  std::vector<Result> results(workers_.size());
+  struct alignas(cache_line) OwnResult : Result {};
+  std::vector<OwnResult> results(workers_.size());
   const std::size_t cells = weights_.size();
   const double company = 1 + share * static_cast<double>(workers_.size() - 1);
   for (BlockWorker& worker : workers_) {
@@ -66,7 +68,7 @@ BlockAscent::Result BlockAscent::visit_async(std::span<const std::uint32_t> exam
         const auto refreshed = WorkClock::Clock::now();
         worker.company = company;
         for (std::size_t k = begin; k < end; ++k) {
-          prefetch(std::span<const std::uint32_t>(visits_).subspan(k, end - k), kind);
+          prefetch(std::span<const std::uint32_t>(visits_).subspan(k), kind);
           visit_alone(visits_[k], kind, worker.replica.data(), worker,
                       results[static_cast<std::size_t>(index)]);
         }

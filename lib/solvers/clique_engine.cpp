@@ -2,8 +2,9 @@
 // updates the multipliers where the recipe has any and lets ρ fall where it is annealed.
 //
 // Deterministic mode: the visits of a batch run in parallel against frozen w; their line searches and changes
-// of w follow in batch order, each against the w that the ones before left, and those of μ in parallel again.
-// Visits of a batch share no message, so nothing but w goes stale. Asynchronous mode: tasks read private
+// of w follow in batch order, each against the w that the ones before left, and those of μ in parallel again,
+// behind the visits of the next batch: there they fill the time until the last of these is done. Visits of a
+// colour share no message, so nothing but w goes stale. Asynchronous mode: tasks read private
 // copies of w and add to w atomically.
 #include "solvers/clique_engine.hpp"
 
@@ -11,6 +12,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "margrave/error.hpp"
 #include "model/clique_scores.hpp"
@@ -92,6 +94,7 @@ class CliqueEngine final : public Solver {
     // Visits that see nothing of each other are to be few beside those that do.
     visits_ = std::vector<CliqueVisit>(
         std::min<std::size_t>(options.batch, std::max<std::size_t>(1, places / least_batches)));
+    moving_ = std::vector<CliqueVisit>(visits_.size());
   }
 
   std::string_view name() const override { return recipe_.name; }
@@ -133,6 +136,7 @@ class CliqueEngine final : public Solver {
   std::uint64_t oracle_calls() const override {
     std::uint64_t steps = earlier_steps_;
     for (const CliqueVisit& visit : visits_) steps += visit.steps;
+    for (const CliqueVisit& visit : moving_) steps += visit.steps;
     for (const CliqueWorker& worker : workers_) steps += worker.visit.steps;
     return steps;
   }
@@ -227,13 +231,16 @@ class CliqueEngine final : public Solver {
   bool run(EpochControl& control) {
     while (cursor_ < order_.size()) {
       const auto batch = next(visits_.size());
-      const auto cells = [&](std::size_t k) { return part(batch[k]).cells(); };
-      turns_.run(problem_.arena, batch.size(), cells, [&](std::size_t k, int worker) {
-        visits_[k].example = batch[k].example;
-        visits_[k].part = batch[k].part;
-        visitor_.propose(weights_.data(), company_, stream(batch[k]),
-                         workers_[static_cast<std::size_t>(worker)], visits_[k]);
-      });
+      moving_.swap(visits_);
+      turns_.run(
+          problem_.arena, batch.size(), [&](std::size_t k) { return part(batch[k]).cells(); },
+          [&](std::size_t k, int worker) {
+            visits_[k].example = batch[k].example;
+            visits_[k].part = batch[k].part;
+            visitor_.propose(weights_.data(), company_, stream(batch[k]),
+                             workers_[static_cast<std::size_t>(worker)], visits_[k]);
+          },
+          unmoved_, [&](std::size_t k) { move(moving_[k]); });
       double total = 0;
       for (std::size_t k = 0; k < batch.size(); ++k) {
         CliqueVisit& visit = visits_[k];
@@ -242,11 +249,19 @@ class CliqueEngine final : public Solver {
         total += visit.curvature > 0 || visit.length > 0 ? visit.length : 1.0;
         gained_ += visit.gain;
       }
-      turns_.run(problem_.arena, batch.size(), cells, [&](std::size_t k, int) { move(visits_[k]); });
+      unmoved_ = batch.size();
       adapt(total / static_cast<double>(batch.size()));
-      if (!proceed(control, batch.size())) return false;
+      const bool goes_on = proceed(control, batch.size());
+      const bool same_colour = std::find(class_end_.begin(), class_end_.end(), cursor_) == class_end_.end();
+      if (!goes_on || !same_colour) move_all();
+      if (!goes_on) return false;
     }
     return true;
+  }
+  // What the last batch's visits found.
+  void move_all() {
+    problem_.arena.for_each_in_turn(std::exchange(unmoved_, 0),
+                                    [&](std::size_t k, std::size_t, int) { move(visits_[k]); });
   }
 
   bool run_async(EpochControl& control) {
@@ -308,6 +323,8 @@ class CliqueEngine final : public Solver {
   CliqueVisitor visitor_;
   WeightStore weights_;
   std::vector<CliqueVisit> visits_;
+  std::vector<CliqueVisit> moving_;  // of the batch before, the first `unmoved_` still to change μ
+  std::size_t unmoved_ = 0;
   LongestFirst turns_;
   std::vector<CliqueWorker> workers_;
   std::vector<std::vector<Place>> colours_;

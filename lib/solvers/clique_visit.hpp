@@ -21,7 +21,7 @@
 namespace margrave {
 
 // A direction from a visit, with what its line search needs.
-struct CliqueVisit {
+struct alignas(cache_line) CliqueVisit {
   std::uint32_t example = 0, part = 0;
   WeightChange change;  // of w, for the whole direction, `company`-fold
   double company = 1;
@@ -34,7 +34,7 @@ struct CliqueVisit {
   std::uint64_t steps = 0;  // block steps made; counts up
 };
 
-struct CliqueWorker {
+struct alignas(cache_line) CliqueWorker {
   explicit CliqueWorker(const TemplateSet& templates) : overlay(templates) {}
   WeightOverlay overlay;
   Buffer<double> theta, mu, delta, delta_start, hat, direction, rows, scratch, marginals;

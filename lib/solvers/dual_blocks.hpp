@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/stream.hpp"
 #include "margrave/options.hpp"
 #include "solvers/solver.hpp"
@@ -29,7 +30,7 @@ struct TermChange {
 };
 
 // A direction in one block, found against some weights: from the block's point μ to a better one μ'.
-struct BlockStep {
+struct alignas(cache_line) BlockStep {
   std::uint32_t example = 0;
   double loss_change = 0;  // <μ' − μ, Δ>
   double slope = 0;        // <μ' − μ, θ> at the weights it was found against; compiled visits only
@@ -59,7 +60,7 @@ struct BlockStep {
 };
 
 // A worker's memory.
-struct BlockWorker {
+struct alignas(cache_line) BlockWorker {
   Potentials potentials;
   Potentials lowered;  // smo: −θ within the support
   Scratch scratch;

@@ -26,6 +26,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/compensated.hpp"
 #include "base/random.hpp"
 #include "margrave/error.hpp"
@@ -122,14 +123,14 @@ class ExponentiatedGradient final : public Solver {
   void warm_start(ByteReader& in) override { state_.restore(in); }
 
  private:
-  struct Worker {
+  struct alignas(cache_line) Worker {
     explicit Worker(const TemplateSet& templates) : overlay(templates) {}
     GibbsState::Worker gibbs;
     WeightOverlay overlay;
     Buffer<double> difference, rows;
   };
   // A block step that is looked for.
-  struct Slot {
+  struct alignas(cache_line) Slot {
     Buffer<double> t, mu;
     double log_partition = 0;
     WeightChange change;  // φ(μ') − φ(μ)

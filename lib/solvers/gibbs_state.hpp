@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/stream.hpp"
 #include "solvers/solver.hpp"
 #include "state/clique_store.hpp"
@@ -29,7 +30,7 @@ double symmetric_divergence(const Gibbs& a, const Gibbs& b);
 class GibbsState final : public DualPoint {
  public:
   // A worker's memory.
-  struct Worker {
+  struct alignas(cache_line) Worker {
     Potentials scores;  // θ + a constant
     Potentials own;     // t
     Scratch scratch;

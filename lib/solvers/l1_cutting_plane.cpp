@@ -35,6 +35,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/compensated.hpp"
 #include "margrave/error.hpp"
 #include "model/stored_weights.hpp"
@@ -169,12 +170,12 @@ class L1CuttingPlane final : public Solver {
   }
 
  private:
-  struct Worker {
+  struct alignas(cache_line) Worker {
     Potentials potentials;
     Scratch scratch;
     std::vector<Mass> masses;
   };
-  struct Slot {
+  struct alignas(cache_line) Slot {
     double hinge = 0;
     std::vector<Mass> violated;  // the maximiser, where the working set does not reach it
   };

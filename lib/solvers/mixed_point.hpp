@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/stream.hpp"
 #include "solvers/solver.hpp"
 
@@ -35,7 +36,7 @@ class MixedPoint final : public DualPoint {
   void restore(ByteReader& in);
 
  private:
-  struct Worker {
+  struct alignas(cache_line) Worker {
     std::vector<Mass> next, merged;
   };
   static void mix(std::vector<Mass>& masses, double share, Worker& worker);

@@ -20,6 +20,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/compensated.hpp"
 #include "margrave/error.hpp"
 #include "model/stored_weights.hpp"
@@ -116,7 +117,7 @@ class OneSlack final : public Solver {
     return true;
   }
 
-  struct Worker {
+  struct alignas(cache_line) Worker {
     Potentials potentials;
     Scratch scratch;
     std::vector<Mass> masses;

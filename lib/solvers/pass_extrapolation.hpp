@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/stream.hpp"
 #include "solvers/cached_program.hpp"
 #include "solvers/solver.hpp"
@@ -52,7 +53,7 @@ class PassExtrapolation {
   static constexpr std::size_t most_steps = 2;
 
   // A run of examples; what it sums up on the way.
-  struct Part {
+  struct alignas(cache_line) Part {
     std::size_t begin = 0, end = 0;
     double loss = 0;
     std::vector<double> w;                      // features of what was projected

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "base/stream.hpp"
 #include "margrave/options.hpp"
 #include "solvers/solver.hpp"
@@ -14,7 +15,7 @@
 namespace margrave {
 
 // A worker's memory.
-struct PrimalWorker {
+struct alignas(cache_line) PrimalWorker {
   Potentials potentials;
   Scratch scratch;
   std::vector<Mass> masses;

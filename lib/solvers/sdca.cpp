@@ -26,6 +26,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/buffer.hpp"
 #include "base/random.hpp"
 #include "model/stored_weights.hpp"
 #include "objective/labelling_entropy.hpp"
@@ -134,7 +135,7 @@ class Sdca final : public Solver, public DualPoint {
   void warm_start(ByteReader& in) override { restore_marginals(problem_.data, in, store_); }
 
  private:
-  struct Step {
+  struct alignas(cache_line) Step {
     Buffer<double> change;  // d
     WeightChange features;  // Σ d φ = −Ψd
     double loss_change = 0;
@@ -143,7 +144,7 @@ class Sdca final : public Solver, public DualPoint {
     ConcaveChords chords;
     double length = 0;  // s
   };
-  struct Worker {
+  struct alignas(cache_line) Worker {
     explicit Worker(const TemplateSet& templates) : overlay(templates) {}
     Potentials potentials;
     Scratch scratch;

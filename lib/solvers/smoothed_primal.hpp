@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.hpp"
 #include "solvers/marginal_point.hpp"
 #include "solvers/solver.hpp"
 #include "state/clique_store.hpp"
@@ -41,7 +42,7 @@ class SmoothedPrimal {
   std::uint64_t bytes() const { return maximiser_.bytes() + scaled_.size() * sizeof(double); }
 
  private:
-  struct Worker {
+  struct alignas(cache_line) Worker {
     Potentials potentials;
     Scratch scratch;
   };

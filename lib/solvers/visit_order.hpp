@@ -59,12 +59,20 @@ class LongestFirst {
   // visit(k, worker) for k < count; length(k) is any measure of how long it takes.
   template <class Length, class Visit>
   void run(Arena& arena, std::size_t count, Length length, Visit visit) {
+    run(arena, count, length, visit, 0, [](std::size_t) {});
+  }
+  // And behind them fill(k) for k < fills: short jobs, for threads that would have to wait for the last
+  // visit.
+  template <class Length, class Visit, class Fill>
+  void run(Arena& arena, std::size_t count, Length length, Visit visit, std::size_t fills, Fill fill) {
     turn_.resize(count);
     std::iota(turn_.begin(), turn_.end(), 0U);
     if (arena.threads() > 1)
       std::sort(turn_.begin(), turn_.end(),
                 [&](std::uint32_t a, std::uint32_t b) { return length(a) > length(b); });
-    arena.for_each_in_turn(count, [&](std::size_t k, std::size_t, int worker) { visit(turn_[k], worker); });
+    arena.for_each_in_turn(count + fills, [&](std::size_t k, std::size_t, int worker) {
+      k < count ? visit(turn_[k], worker) : fill(k - count);
+    });
   }
 
  private:

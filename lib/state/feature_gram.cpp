@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "base/buffer.hpp"
 #include "model/clique_scores.hpp"
 #include "state/sparse_gram.hpp"
 
@@ -88,7 +89,7 @@ FeatureGram::FeatureGram(const Dataset& data, Arena& arena) : data_(&data), coun
 
 template <class Number>
 void FeatureGram::fill(Arena& arena, Buffer<Number>& all) const {
-  struct Worker {
+  struct alignas(cache_line) Worker {
     SparseGram sparse;
     std::vector<InputView> inputs;
   };

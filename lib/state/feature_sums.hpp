@@ -51,7 +51,7 @@ class FeatureSums {
   static constexpr std::uint32_t not_gathered = ~std::uint32_t{0};
 
   void index(std::uint32_t template_index);
-  struct Worker {
+  struct alignas(cache_line) Worker {
     Buffer<double> cells, row;
     std::vector<std::uint64_t> next;  // per gathered template: where the next clique's row goes
   };

@@ -1,9 +1,11 @@
 #include "state/kernel_space.hpp"
+#include "base/buffer.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "base/buffer.hpp"
 #include "base/compensated.hpp"
 #include "base/kernels.hpp"
 #include "margrave/error.hpp"
@@ -133,7 +135,7 @@ void KernelSpace::multiply(Arena& arena, const Group& group, const double* coeff
                            double* scores) const {
   const std::size_t n = group.inputs.size();
   const Kernels& k = kernels();
-  struct Worker {
+  struct alignas(cache_line) Worker {
     Buffer<double> panel, row;
   };
   std::vector<Worker> workers(static_cast<std::size_t>(arena.threads()));

@@ -35,7 +35,7 @@ class WeightOverlay {
  private:
   friend class WeightChange;
   Buffer<double> cells_;
-  std::vector<std::uint8_t> touched_;
+  Buffer<std::uint8_t> touched_;
   std::vector<TouchedClique> cliques_;
 };
 
