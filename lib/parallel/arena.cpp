@@ -104,8 +104,7 @@ Arena::Arena(int threads) : threads_(threads > 0 ? threads : usable_cores()) {
 }
 Arena::~Arena() = default;
 
-void Arena::for_each_block(std::size_t n, std::size_t grain,
-                           FunctionRef<void(std::size_t, std::size_t, int)> body, WorkClock* clock) {
+void Arena::hand_out(std::size_t n, std::size_t grain, BlockBody body, WorkClock* clock) {
   run({n, grain, body, clock, false});
 }
 
