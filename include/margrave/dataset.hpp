@@ -13,6 +13,8 @@
 
 namespace margrave {
 
+class Arena;
+
 inline constexpr std::int32_t unlabelled = -1;
 
 /// A read-only array that either owns its memory or keeps a file mapping alive.
@@ -179,9 +181,9 @@ class Dataset {
   /// Checks every index in the columns against every other (a mapped file may hold anything) and builds the
   /// topologies. Throws UsageError naming the first thing that is wrong.
   Dataset(TemplateSet templates, DatasetColumns columns);
-  /// Of data that is made from other data again and again: `fingerprint` tells what it was made from, and
-  /// spares a pass over the columns.
-  Dataset(TemplateSet templates, DatasetColumns columns, std::uint64_t fingerprint);
+  /// Of data that is made from other data again and again, by the library itself: `fingerprint` tells what it
+  /// was made from, and spares a pass over the columns; all threads check.
+  Dataset(TemplateSet templates, DatasetColumns columns, std::uint64_t fingerprint, Arena& arena);
 
   std::size_t size() const { return columns_.examples.size(); }
   FactorGraph operator[](std::size_t m) const;
@@ -210,6 +212,9 @@ class Dataset {
   std::uint64_t variables() const { return columns_.label.size(); }
 
  private:
+  // On the arena's threads, where there is one.
+  void check(Arena* arena);
+
   TemplateSet templates_;
   DatasetColumns columns_;
   std::vector<Topology> topologies_;

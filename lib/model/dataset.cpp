@@ -8,6 +8,7 @@
 #include "base/hash.hpp"
 #include "margrave/error.hpp"
 #include "model/topology.hpp"
+#include "parallel/arena.hpp"
 
 namespace margrave {
 
@@ -26,33 +27,51 @@ bool within(std::uint64_t begin, std::uint64_t count, std::size_t size) {
   return begin <= size && count <= size - begin;
 }
 
-// Without a way out in between, which would keep loops over long columns from being vectorised.
-template <class T, class Good>
-bool all_of(const Column<T>& column, Good good) {
-  bool all = true;
-  for (const T& value : column) all &= good(value);
-  return all;
+// body(begin, end) for the parts of [0, n), on the arena's threads where there is one.
+template <class Body>
+void for_each_part(Arena* arena, std::size_t n, Body body) {
+  constexpr std::size_t together = 4096;
+  if (arena == nullptr) {
+    body(std::size_t{0}, n);
+  } else {
+    arena->for_each_block(n, together, [&](std::size_t begin, std::size_t end, int) { body(begin, end); });
+  }
 }
 
-void check_inputs(const DatasetColumns& c) {
-  for (const auto& in : c.inputs) {
-    const bool has_value = in.kind == InputKind::dense || in.kind == InputKind::sparse;
-    const bool has_index = in.kind != InputKind::dense;
-    if (in.kind > InputKind::per_state) broken("an input vector has an unknown kind");
-    if (!within(in.index_begin, has_index ? in.count : 0, c.index.size()) ||
-        !within(in.value_begin, has_value ? in.count : 0, c.value.size()))
-      broken("an input vector lies outside its column");
-    if (in.kind == InputKind::sparse || in.kind == InputKind::unit) {
-      const std::uint32_t* index = c.index.data() + in.index_begin;
-      bool increase = true;
-      for (std::uint32_t n = 1; n < in.count; ++n) increase &= index[n - 1] < index[n];
-      if (!increase) broken("input indices must increase");
-    }
+// Without a way out within a part, which would keep loops over long columns from being vectorised.
+template <class T, class Good>
+void check_all(Arena* arena, const Column<T>& column, Good good, const char* otherwise) {
+  for_each_part(arena, column.size(), [&](std::size_t begin, std::size_t end) {
+    bool all = true;
+    for (std::size_t i = begin; i < end; ++i) all &= good(column[i]);
+    if (!all) broken(otherwise);
+  });
+}
+
+void check_input(const DatasetColumns& c, const DatasetColumns::Input& in) {
+  const bool has_value = in.kind == InputKind::dense || in.kind == InputKind::sparse;
+  const bool has_index = in.kind != InputKind::dense;
+  if (in.kind > InputKind::per_state) broken("an input vector has an unknown kind");
+  if (!within(in.index_begin, has_index ? in.count : 0, c.index.size()) ||
+      !within(in.value_begin, has_value ? in.count : 0, c.value.size()))
+    broken("an input vector lies outside its column");
+  if (in.kind == InputKind::sparse || in.kind == InputKind::unit) {
+    const std::uint32_t* index = c.index.data() + in.index_begin;
+    bool increase = true;
+    for (std::uint32_t n = 1; n < in.count; ++n) increase &= index[n - 1] < index[n];
+    if (!increase) broken("input indices must increase");
   }
+}
+
+void check_inputs(const DatasetColumns& c, Arena* arena) {
+  for_each_part(arena, c.inputs.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) check_input(c, c.inputs[i]);
+  });
   const auto finite = [](float v) { return std::isfinite(v); };
-  if (!all_of(c.value, finite)) broken("an input is not a finite number");
-  if (!all_of(c.loss, [&](float v) { return finite(v) && v >= 0; }))
-    broken("a loss weight is not a finite number of at least 0");
+  check_all(arena, c.value, finite, "an input is not a finite number");
+  check_all(
+      arena, c.loss, [&](float v) { return finite(v) && v >= 0; },
+      "a loss weight is not a finite number of at least 0");
 }
 
 std::vector<Topology> build_topologies(const TemplateSet& templates, const DatasetColumns& c) {
@@ -84,13 +103,10 @@ std::vector<Topology> build_topologies(const TemplateSet& templates, const Datas
   return topologies;
 }
 
-// Every example against its topology: labels in range, inputs of the right length.
-void check_examples(const TemplateSet& templates, const DatasetColumns& c,
-                    const std::vector<Topology>& topologies) {
+// Where examples lie, one behind the other in the columns of variables.
+void check_places(const DatasetColumns& c, const std::vector<Topology>& topologies) {
   if (c.variable_input.size() != c.label.size()) broken("labels and inputs differ in number");
-  const std::span inputs(c.inputs.data(), c.inputs.size());
   std::uint64_t next_variable = 0;
-  std::pair<std::uint64_t, std::uint64_t> checked_factors{~0ULL, ~0ULL};
   for (const auto& e : c.examples) {
     if (e.topology >= topologies.size()) broken("an example has no shape");
     const Topology& top = topologies[e.topology];
@@ -99,6 +115,18 @@ void check_examples(const TemplateSet& templates, const DatasetColumns& c,
         (e.loss_begin != DatasetColumns::no_loss && !within(e.loss_begin, top.variables(), c.loss.size())))
       broken("an example lies outside its columns");
     next_variable += top.variables();
+  }
+  if (next_variable != c.label.size()) broken("there are more labels than variables");
+}
+
+// Examples against their topologies: labels in range, inputs of the right length.
+void check_examples(const TemplateSet& templates, const DatasetColumns& c,
+                    const std::vector<Topology>& topologies, std::size_t begin, std::size_t end) {
+  const std::span inputs(c.inputs.data(), c.inputs.size());
+  std::pair<std::uint64_t, std::uint64_t> checked_factors{~0ULL, ~0ULL};
+  for (std::size_t m = begin; m < end; ++m) {
+    const auto& e = c.examples[m];
+    const Topology& top = topologies[e.topology];
     for (std::size_t i = 0; i < top.variables(); ++i) {
       const std::int32_t label = c.label[e.variable_begin + i];
       if (label < unlabelled || (label >= 0 && static_cast<std::uint32_t>(label) >= top.states[i]))
@@ -113,7 +141,6 @@ void check_examples(const TemplateSet& templates, const DatasetColumns& c,
       check_input_fits(templates[top.factor_template[f]], c.factor_input[e.factor_begin + f], inputs,
                        c.index.data());
   }
-  if (next_variable != c.label.size()) broken("there are more labels than variables");
 }
 
 template <class T>
@@ -154,15 +181,23 @@ std::uint64_t vector_bytes(const std::vector<T>& v) {
 }  // namespace
 
 Dataset::Dataset(TemplateSet templates, DatasetColumns columns)
-    : Dataset(std::move(templates), std::move(columns), 0) {
+    : templates_(std::move(templates)), columns_(std::move(columns)) {
+  check(nullptr);
   fingerprint_ = compute_fingerprint(templates_, columns_);
 }
 
-Dataset::Dataset(TemplateSet templates, DatasetColumns columns, std::uint64_t fingerprint)
+Dataset::Dataset(TemplateSet templates, DatasetColumns columns, std::uint64_t fingerprint, Arena& arena)
     : templates_(std::move(templates)), columns_(std::move(columns)), fingerprint_(fingerprint) {
-  check_inputs(columns_);
+  check(&arena);
+}
+
+void Dataset::check(Arena* arena) {
+  check_inputs(columns_, arena);
   topologies_ = build_topologies(templates_, columns_);
-  check_examples(templates_, columns_, topologies_);
+  check_places(columns_, topologies_);
+  for_each_part(arena, columns_.examples.size(), [&](std::size_t begin, std::size_t end) {
+    check_examples(templates_, columns_, topologies_, begin, end);
+  });
   if (columns_.id_begin.size() > 0) {
     check_runs("names", std::span(columns_.id_begin.data(), columns_.id_begin.size()),
                columns_.id_text.size());

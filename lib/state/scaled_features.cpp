@@ -55,7 +55,7 @@ class FeatureScaler {
     columns.examples = std::move(examples);
     columns.variable_input = std::move(variable_input);
     columns.factor_input = std::move(factor_input);
-    return {data_.templates(), std::move(columns), hash_span(scale_, data_.fingerprint())};
+    return {data_.templates(), std::move(columns), hash_span(scale_, data_.fingerprint()), arena_};
   }
 
  private:

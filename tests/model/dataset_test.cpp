@@ -9,6 +9,7 @@
 
 #include "margrave/dataset.hpp"
 #include "margrave/error.hpp"
+#include "parallel/arena.hpp"
 #include "support/problems.hpp"
 
 namespace margrave::test {
@@ -56,6 +57,8 @@ TEST(Dataset, RefusesColumnsThatDoNotFitTogether) {
     DatasetColumns c = data.columns();
     spoil(c);
     EXPECT_THROW(Dataset(data.templates(), c), UsageError) << what;
+    Arena arena(3);
+    EXPECT_THROW(Dataset(data.templates(), c, 17, arena), UsageError) << what;
   };
   using Input = DatasetColumns::Input;
   using Example = DatasetColumns::Example;
@@ -131,10 +134,11 @@ TEST(Dataset, FingerprintDependsOnEveryColumnAndTemplate) {
 
 TEST(Dataset, AGivenFingerprintIsKeptAndTheColumnsAreCheckedAllTheSame) {
   const Dataset data = base_data();
-  EXPECT_EQ(Dataset(data.templates(), data.columns(), 17).fingerprint(), 17U);
+  Arena arena(3);
+  EXPECT_EQ(Dataset(data.templates(), data.columns(), 17, arena).fingerprint(), 17U);
   DatasetColumns c = data.columns();
   c.value = with(c.value, 2, std::numeric_limits<float>::infinity());
-  EXPECT_THROW(Dataset(data.templates(), c, 17), UsageError);
+  EXPECT_THROW(Dataset(data.templates(), c, 17, arena), UsageError);
 }
 
 TEST(Dataset, OfNothingIsEmpty) {
