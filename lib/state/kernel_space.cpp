@@ -1,5 +1,4 @@
 #include "state/kernel_space.hpp"
-#include "base/buffer.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -178,6 +180,40 @@ TEST(LongestFirst, VisitsEveryoneOnceAndNobodyTakesALongerOneLater) {
       std::vector<std::size_t> wanted(count);
       std::iota(wanted.begin(), wanted.end(), std::size_t{0});
       EXPECT_EQ(all, wanted) << "on one thread in order";
+    }
+  }
+}
+
+// Every visit and every filling job once, none of the latter begun while a visit is left to begin.
+TEST(LongestFirst, JobsThatFillComeBehindAllVisits) {
+  for (const int threads : {1, 2, 5}) {
+    Arena arena(threads);
+    LongestFirst turns;
+    std::vector<std::atomic<int>> visits(9);
+    std::vector<std::atomic<int>> fills(4);
+    std::atomic<std::size_t> begun = 0;
+    std::atomic<bool> early = false;
+    std::mutex mutex;
+    std::vector<std::size_t> order;
+    turns.run(
+        arena, visits.size(), [](std::size_t k) { return k; },
+        [&](std::size_t k, int) {
+          ++begun;
+          ++visits[k];
+          const std::lock_guard lock(mutex);
+          order.push_back(k);
+        },
+        fills.size(),
+        [&](std::size_t k) {
+          // On several threads the last visits may be taken, and not have counted themselves yet.
+          if (begun + static_cast<std::size_t>(threads) <= visits.size()) early = true;
+          ++fills[k];
+        });
+    for (const auto& v : visits) EXPECT_EQ(v, 1);
+    for (const auto& f : fills) EXPECT_EQ(f, 1);
+    EXPECT_FALSE(early) << threads;
+    if (threads == 1) {
+      EXPECT_TRUE(std::is_sorted(order.begin(), order.end())) << "alone, in their own order";
     }
   }
 }
