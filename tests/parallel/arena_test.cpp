@@ -82,8 +82,8 @@ std::pair<std::size_t, std::size_t> met_in_one_loop(std::size_t count, std::chro
 }
 
 TEST(Arena, SixteenThreadsAreSixteenThreadsOnAnyMachine) {
-  // oneTBB does not promise that every thread comes that is asked for, and one of sixteen was seen to stay away
-  // once, for a reason not known. What would be wrong is that it always does.
+  // oneTBB does not promise that every thread comes that is asked for, and one of sixteen was seen to stay
+  // away once, for a reason not known. What would be wrong is that it always does.
   std::pair<std::size_t, std::size_t> met;
   for (int attempt = 0; attempt < 3 && met.first != 16; ++attempt)
     met = met_in_one_loop(16, std::chrono::seconds(20));
